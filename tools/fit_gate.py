@@ -30,6 +30,8 @@ _MARGIN = 96
 """Points between even odds and the margin of the fit, which few sentences that were not fitted on exceed."""
 TERMS = 8_187
 """What fits into 64 KiB."""
+SHARES = (4, 4, 1, 1, 1)
+"""How much each score counts when terms are chosen: a profile is ordered by the first two."""
 FRAMES_MIN = 2
 """A term of a single frame is chance."""
 JOINED = 2
@@ -44,7 +46,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    penalty: float = 6.0
+    penalty: float = 1.5
     steps: int = 60
     positive_weight: float = 2.0
 
@@ -172,8 +174,8 @@ def fit(sentences: list[Labelled], settings: Settings) -> bytes:
             frames.setdefault(key, set()).add(each.frame)
     keys = sorted(key for key, own in frames.items() if len(own) >= FRAMES_MIN)
     worth = np.zeros(len(keys))
-    for weights, _ in _fit_heads(counted, keys, everything, settings):
-        worth += (weights / np.abs(weights).max()) ** 2
+    for share, (weights, _) in zip(SHARES, _fit_heads(counted, keys, everything, settings), strict=True):
+        worth += share * (weights / np.abs(weights).max()) ** 2
     worth *= np.sqrt(np.array([len(frames[key]) for key in keys]))
     best = sorted(keys[at] for at in np.argsort(-worth, kind="stable")[:TERMS])
     table, scales = [np.array(best)], []

@@ -48,6 +48,7 @@ INDEXES: dict[str, Select | Find] = {
     ),
     "links_item_id_source_id": Select("links", (("item_id", "=", "i7"),)),
     "lineages_user_id_item_id": Select("lineages", (("user_id", "=", "u7"),)),
+    "item_terms_item_id_term": Select("item_terms", (("item_id", "=", "i7"),), ("term",)),
     "proofs_item_id_version": Find("proofs", ("item_id", "version"), [("i7", 1), ("i8", 1)]),
     "idempotency_keys_entry_id": Select("idempotency_keys", (("entry_id", "in", ("e7", "e8")),)),
     "marks_user_id_session_id_evidence_id": Select("marks", (*_SESSION, ("evidence_id", "in", ("e7", "e8", "e9")))),
@@ -77,6 +78,15 @@ KEYS: dict[str, Select | Find] = {
     "a range": Select("entries", (*_SESSION, ("seq", ">=", 4000))),
     "last mark of a session": Select("marks", _SESSION, ("user_id", "session_id", "number"), descending=True, limit=1),
     "extracts of a session": Select("extracts", _SESSION),
+    "the newest items with a term": Select(
+        "item_terms", (("owner", "=", "u7"), ("term", "=", 7)), ("placed_at", "item_id"), descending=True, limit=9
+    ),
+    "all facts of an owner, by status": Select(
+        "items",
+        (("kind", "=", "k7"), ("owner", "=", "u7"), ("newest", "=", 1)),
+        ("status", "placed_at", "id"),
+        limit=201,
+    ),
     "a user's best statements": Select(
         "statements", (("user_id", "=", "u7"),), ("user_id", "rank", "n", "start"), descending=True, limit=50
     ),
@@ -174,6 +184,7 @@ def _row(table: str, n: int) -> Row:
         "placed_at": instant(n),
         "created_at": instant(n),
         "number": n,
+        "term": n % 9,
         "version": 1,
         "rank": n % 8,
         "first": 40 * n + 1,

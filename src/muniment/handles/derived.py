@@ -20,7 +20,7 @@ from muniment.memory.facts.insight_projection import (
     project_insight,
     project_procedure,
 )
-from muniment.memory.facts.projection import fact_without, project_fact
+from muniment.memory.facts.projection import fact_terms, fact_without, project_fact
 from muniment.memory.facts.state_projection import project_state, state_without
 from muniment.memory.index import RecallIndex
 from muniment.memory.kept.rows import SessionPlaces
@@ -88,7 +88,9 @@ _CORE = (
     Derivation("seal", without=erased),  # of dumps of version 0.1: kept as they are, read by nothing
     Derivation("snapshot", without=erased, id_of_run=snapshots_id),
     of_patches("working_state", state_without, project_state, STATE_PATCHED, copies=False),
-    of_patches("fact", fact_without, project_fact, *FACT_EVENTS, copies=False, without_of=fact_without),
+    of_patches(
+        "fact", fact_without, project_fact, *FACT_EVENTS, copies=False, without_of=fact_without, terms=fact_terms
+    ),
     of_patches("procedure", procedure_without, project_procedure, *PROCEDURE_EVENTS, copies=False),
     of_patches("insight", insight_without, project_insight, *INSIGHT_EVENTS, copies=False),
     of_patches("candidate", candidate_without, project_candidate, *CANDIDATE_EVENTS, copies=False),

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from muniment.contracts.packet import Fact
-from muniment.core.canonical import canonical_text
 from muniment.core.policy import FactPolicy
 from muniment.core.ports.engine import Reader
+from muniment.core.ports.rows import Where, by_ids
+from muniment.core.ports.schema import ITEMS
 from muniment.core.requests import Request, TextOrNone, checked
-from muniment.core.scope import Scope
+from muniment.core.scope import Scope, ScopeLevel
 from muniment.core.text.stated.attributes import key_attributes
-from muniment.memory.fact_rows import LEVELS, fact_items, visible_facts
+from muniment.memory.fact_rows import LEVELS, FactRows, fact_items, owner_of_level, visible_facts
+from muniment.memory.facts.projection import hash_terms, hash_words, words_of
 from muniment.memory.facts.records import StoredFact
 from muniment.memory.facts.rules import find_overridden, is_many_valued, why_not_in_force
 from muniment.memory.patches import MomentOrNone, Writer, cleaned, text_of
 from muniment.memory.recall.reasons import Match, Wanted, match_text
+from muniment.store.item_terms import newest_with_terms
 from muniment.store.items import Item, latest
 
 __all__ = [
@@ -54,16 +57,75 @@ class FoundFact(NamedTuple):
     """It depends on a fact that no longer stands."""
 
 
-def find_facts(reader: Reader, items: Iterable[Item], wanted: Wanted) -> list[FoundFact]:
-    """What a query finds among facts (`visible_facts`) of every status and level: best match first, then newest."""
+def find_facts(
+    reader: Reader,
+    scope: Scope,
+    rows: Sequence[FactRows],
+    wanted: Wanted,
+    policy: FactPolicy,
+    *,
+    words: str = "",
+    only_matching: bool = False,
+) -> list[FoundFact]:
+    """The facts of every status and level that a query may need, best match first, then newest.
+
+    `rows` are the `newest_facts`. Of a level that has more, those that share words with the query or with `words`, and
+    the user's instructions, are read too, or these alone: how many facts there are does not matter.
+    """
+    read = read_fact_items(item for each in rows for item in each.items if each.is_whole or not only_matching)
+    cut = [each.level for each in rows if not each.is_whole]
+    if cut:
+        known_ids = {each.item.id for each in read}
+        read += read_fact_items(_matching(reader, scope, cut, wanted, words, known_ids))
+        read += read_fact_items(_nearer(reader, scope, cut, read, policy))
     known: dict[str, bool] = {}
     found = []
-    for item, stored in read_fact_items(items):
+    for item, stored in read:
         fallen = fallen_of(reader, stored, known)
         match = match_fact(wanted, stored.key, stored.value)
         found.append(FoundFact(item, stored, stored.to_fact(fallen), match, bool(fallen)))
     found.sort(key=lambda each: (each.item.created_at, each.item.id), reverse=True)
     return sorted(found, key=lambda each: -each.match.score)
+
+
+TERMS_ASKED_MAX = 40
+"""Of a longer query, no more terms are looked up."""
+MATCHING_MAX = 50
+"""Facts of a level that are read because they share words with a query."""
+INSTRUCTIONS_MAX = 20
+_INSTRUCTION = "instruction"
+
+
+def _matching(
+    reader: Reader, scope: Scope, levels: Sequence[ScopeLevel], wanted: Wanted, words: str, known_ids: Container[str]
+) -> Iterator[Item]:
+    """The facts of some levels that share most with a query, and the newest instructions, but for those known."""
+    terms = hash_terms([*(each.term for each in wanted.attributes), *wanted.terms])
+    terms |= dict.fromkeys(sorted(hash_words(words)))
+    terms |= hash_terms(term for _, group in wanted.kinds for term in sorted(group))
+    for level in levels:
+        owner = owner_of_level(scope, level)
+        ids = newest_with_terms(reader, owner, list(terms)[:TERMS_ASKED_MAX], MATCHING_MAX)
+        if level == "user":
+            ids += newest_with_terms(reader, owner, hash_words(_INSTRUCTION), INSTRUCTIONS_MAX)
+        wanted_ids = [id_ for id_ in dict.fromkeys(ids) if id_ not in known_ids]
+        own: Where = (("kind", "=", "fact"), ("owner", "=", owner), ("newest", "=", 1))
+        yield from by_ids(reader, ITEMS, wanted_ids, where=own, into=Item)
+
+
+def _nearer(
+    reader: Reader, scope: Scope, levels: Sequence[ScopeLevel], read: Sequence[FactItem], policy: FactPolicy
+) -> Iterator[Item]:
+    """The active facts of these levels that may override some of those that were read, and were not read yet."""
+    known_ids = {each.item.id for each in read}
+    for level in levels:
+        keys = dict.fromkeys(
+            each.fact.key for each in read if LEVELS.index(each.fact.scope_level) > LEVELS.index(level)
+        )
+        for key in keys:
+            if not is_many_valued(key, policy):
+                held = fact_items(reader, scope, level, key, status="active")
+                yield from (item for item in held if item.id not in known_ids)
 
 
 def match_fact(wanted: Wanted, key: str, value: Any) -> Match:
@@ -76,15 +138,6 @@ def in_force(found: Iterable[FoundFact], now: str, policy: FactPolicy) -> list[F
     held = [each for each in found if why_not_in_force(each.fact, now) is None]
     overridden = find_overridden((each.fact for each in held), lambda key: is_many_valued(key, policy))
     return [each for each in held if each.fact.fact_id not in overridden]
-
-
-def words_of(value: Any) -> str:
-    """The words of a value, for matching."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, dict):
-        return " ".join(f"{key} {words_of(part)}" for key, part in value.items())
-    return " ".join(map(words_of, value)) if isinstance(value, list) else canonical_text(value)
 
 
 def facts_of_level(reader: Reader, scope: Scope, level: str, key: str | None = None) -> list[FactItem]:

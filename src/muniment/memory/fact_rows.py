@@ -2,18 +2,60 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.core.ports.engine import Condition, Reader
-from muniment.store.items import Item, digest_name, newest_items
+from muniment.core.scope import bank_owner
+from muniment.store.items import Item, digest_name, newest_items, select_items
 
 if TYPE_CHECKING:
     from muniment.core.scope import Scope, ScopeLevel
 
-__all__ = ["LEVELS", "fact_items", "level_of", "visible_facts"]
+__all__ = ["LEVELS", "FactRows", "fact_items", "level_of", "newest_facts", "owner_of_level", "visible_facts"]
 
 LEVELS: tuple[ScopeLevel, ...] = ("user", "agent", "tenant")
 """Nearest first: the user's overrides the agent's overrides the tenant's (MP-08)."""
+
+
+HELD_MAX = 40
+"""Of a level with more facts, only some are read for a query: the newest, and those that have words of it."""
+NEWEST_MAX = {"active": 40, "disputed": 10, "deprecated": 10}
+
+
+class FactRows(NamedTuple):
+    """What is read of the facts of one level, before a query is looked at."""
+
+    level: ScopeLevel
+    items: list[Item]
+    is_whole: bool
+    """There are no others."""
+
+
+def newest_facts(reader: Reader, scope: Scope) -> list[FactRows]:
+    """The newest facts of each level that has any: all of them, or those of each status that were held last."""
+    found = []
+    for level in LEVELS:
+        of_level: tuple[Condition, ...] = (
+            ("kind", "=", "fact"),
+            ("owner", "=", owner_of_level(scope, level)),
+            ("newest", "=", 1),
+        )
+        order = ("status", "placed_at", "id")
+        items = select_items(reader, of_level, order=order, limit=HELD_MAX + 1)
+        is_whole = len(items) <= HELD_MAX
+        if not is_whole:
+            items = []
+            for status, most in NEWEST_MAX.items():
+                of_status: tuple[Condition, ...] = (*of_level, ("status", "=", status))
+                items += select_items(reader, of_status, order=order[1:], descending=True, limit=most)
+        if items:
+            found.append(FactRows(level, items, is_whole))
+    return found
+
+
+def owner_of_level(scope: Scope, level: ScopeLevel) -> str:
+    """Whose list the facts of a level are in."""
+    return scope.user_id if level == "user" else bank_owner(scope, level)
 
 
 def level_of(scope: Scope, level: str) -> tuple[Condition, ...]:
@@ -23,10 +65,14 @@ def level_of(scope: Scope, level: str) -> tuple[Condition, ...]:
     return ("user_id", "=", None), ("agent_id", "=", scope.agent_id if level == "agent" else None)
 
 
-def fact_items(reader: Reader, scope: Scope, level: str, key: str | None = None) -> list[Item]:
-    """The facts of one level, of all statuses; those that were forgotten are not among them."""
-    named: tuple[Condition, ...] = () if key is None else (("name", "=", digest_name(key)),)
-    return newest_items(reader, (("kind", "in", ("fact",)), *level_of(scope, level), *named, ("newest", "=", 1)))
+def fact_items(
+    reader: Reader, scope: Scope, level: str, key: str | None = None, *, status: str | None = None
+) -> list[Item]:
+    """The facts of one level, of all statuses or of one; those that were forgotten are not among them."""
+    where: tuple[Condition, ...] = (("kind", "in", ("fact",)), *level_of(scope, level), ("newest", "=", 1))
+    where += () if key is None else (("name", "=", digest_name(key)),)
+    where += () if status is None else (("status", "=", status),)
+    return newest_items(reader, where)
 
 
 def visible_facts(reader: Reader, scope: Scope, key: str | None = None) -> list[Item]:

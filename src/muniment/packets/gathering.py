@@ -15,8 +15,9 @@ from muniment.core.text.analyzer import term_hash
 from muniment.memory.caches import TurnCache
 from muniment.memory.episodes.loops import open_loops
 from muniment.memory.episodes.turns import ReadTurn
-from muniment.memory.fact_reading import FoundFact, find_facts, words_of
-from muniment.memory.fact_rows import LEVELS, level_of, visible_facts
+from muniment.memory.fact_reading import FoundFact, find_facts
+from muniment.memory.fact_rows import LEVELS, level_of, newest_facts
+from muniment.memory.facts.projection import words_of
 from muniment.memory.facts.records import StoredInsight, StoredProcedure
 from muniment.memory.facts.rules import is_many_valued
 from muniment.memory.index import load_index
@@ -74,7 +75,7 @@ def gather(
     cued = read_cued(ctx, reader, request, index, cues)
     found = find_hits(ctx, reader, request, policy, asked, index, cued)
     wanted = read_wanted(asked)
-    stores = load_stores(reader, scope, policy.memory.facts, wanted)
+    stores = load_stores(reader, scope, policy.memory.facts, wanted, " ".join((*cues.tags, *cues.entities)))
     quotable = with_newest_own(ctx, reader, request, index, cued, found)
     session: list[ReadTurn] = []
     if not request.exclude_session:
@@ -213,15 +214,20 @@ class Stores(NamedTuple):
     """What lies there for others, or no longer stands, counted."""
 
 
-def load_stores(reader: Reader, scope: Scope, policy: FactPolicy, wanted: Wanted = NOTHING) -> Stores:
-    """What this run can see of facts, procedures and insights: its user's, and what the agent and the tenant share."""
+def load_stores(reader: Reader, scope: Scope, policy: FactPolicy, wanted: Wanted = NOTHING, words: str = "") -> Stores:
+    """What this run can see of facts, procedures and insights: its user's, and what the agent and the tenant share.
+
+    `words` are of cues that facts may say, besides the query.
+    """
     kinds = {"user": ("procedure", "insight")}
     items = [
         item
         for level in LEVELS
         for item in newest_items(reader, (("kind", "in", kinds.get(level, ("procedure",))), *level_of(scope, level)))
     ]
-    facts = [_fact_candidate(each, policy) for each in find_facts(reader, visible_facts(reader, scope), wanted)]
+    rows = newest_facts(reader, scope)
+    found = find_facts(reader, scope, rows, wanted, policy, words=words)
+    facts = [_fact_candidate(each, policy) for each in found]
     procedure_items = [item for item in items if item.kind == "procedure"]
     insight_items = [item for item in items if item.kind == "insight"]
     procedures, insights = _procedures(procedure_items, wanted), _insights(reader, insight_items, scope)
@@ -233,11 +239,19 @@ def load_stores(reader: Reader, scope: Scope, policy: FactPolicy, wanted: Wanted
         procedures=tuple(procedures),
         insights=tuple(insights),
         not_gathered=(
+            *(() if all(each.is_whole for each in rows) else (_older_facts(len(facts)),)),
             NotGathered.of(
                 "procedures", len(procedure_items), len(procedures), {"scope": of_both, "deprecated": retired}
             ),
             NotGathered.of("insights", len(insight_items), len(insights), {"scope": others}),
         ),
+    )
+
+
+def _older_facts(gathered: int) -> NotGathered:
+    """That there are more facts than are read for a request, which nobody counts."""
+    return NotGathered.unchecked(
+        {"kind": "facts", "held": None, "gathered": gathered, "reasons": {"count_limit": None}}
     )
 
 

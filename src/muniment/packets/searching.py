@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from muniment.core.canonical import canonical_text
-from muniment.memory.fact_rows import visible_facts
+from muniment.memory.fact_rows import newest_facts
 from muniment.memory.index import load_index
 from muniment.memory.recall.records import Hit
 from muniment.memory.searching import check_min_score, check_search, find_turns, turn_hit, unranked_hit
@@ -103,15 +103,15 @@ def _fact_hits(
     reader: Reader, scope: Scope, query: str, now: str, policy: RecallPolicy, rules: FactPolicy
 ) -> list[Hit]:
     """The facts in force that match; a scope without facts loads nothing of what reads them."""
-    items = visible_facts(reader, scope)
-    if not items:
+    rows = newest_facts(reader, scope)
+    if not rows:
         return []
     from muniment.memory.fact_reading import find_facts, in_force
     from muniment.memory.recall.evidence import calibration, chance_of_fact
     from muniment.memory.recall.reasons import read_wanted
 
     made = calibration(policy.evidence)
-    found = in_force(find_facts(reader, items, read_wanted(query)), now, rules)
+    found = in_force(find_facts(reader, scope, rows, read_wanted(query), rules, only_matching=True), now, rules)
     return [_fact_hit(each, chance_of_fact(each.match.score, made)) for each in found if each.match.score > 0]
 
 

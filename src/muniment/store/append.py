@@ -55,6 +55,7 @@ from muniment.errors import (
 from muniment.store.admission import Admitted, admit, place_blob
 from muniment.store.chain import Head, Sealable, genesis, head_of, seal
 from muniment.store.context import Context
+from muniment.store.item_terms import follow_terms
 from muniment.store.items import Change, Item, add_items, item_of, latest, taken_ids, write_changes
 from muniment.store.ledger import PINNED, RUN_STARTED, EntryDraft, LedgerEntry, entry_of_row
 from muniment.store.tombstones import forgotten, load_entry
@@ -705,7 +706,9 @@ def _project(ctx: Context, tx: Transaction, parts: Sequence[_Part]) -> None:
                         add_items(tx, list(held.values()))
                         absent -= held.keys()
                         held.clear()
-                    write_changes(tx, [change])
+                    written = write_changes(tx, [change])
+                    if not change.is_mention:
+                        follow_terms(ctx, tx, written)
     if held:
         add_items(tx, list(held.values()))
 

@@ -8,7 +8,7 @@ group `muniment.projections`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
@@ -77,6 +77,8 @@ class Derivation:
     without_of: WithoutOf | None = None
     """Like `without`, for a kind whose items leave repeated mentions out: it also gets the entries that were linked to
     the item, in the order of the ledger."""
+    terms: Callable[[Item], Collection[int]] | None = None
+    """Hashed words of the newest version of an item, by which it is found; none of an item that may not be shown."""
     copies: bool = True
     """May hold what the items it came from said, so that one that was rewritten counts as lost too."""
     id_of_run: Callable[[str], str] | None = None

@@ -19,6 +19,7 @@ from muniment.core.ports.engine import NOT_SCRUBBED, Condition, Delete, Patch, S
 from muniment.core.ports.rows import advance, by_ids, chunked, get, stream, texts
 from muniment.core.ports.schema import (
     ENTRIES,
+    ITEM_TERMS,
     ITEMS,
     LINKS,
     PLACES,
@@ -37,6 +38,7 @@ from muniment.errors import NotFound, StoreDamaged, UnknownScope
 from muniment.store.answers import clear_answers
 from muniment.store.chain import blob_fault, genesis
 from muniment.store.context import Context
+from muniment.store.item_terms import remake_terms
 from muniment.store.items import (
     HOLDS_BODY,
     Change,
@@ -719,6 +721,7 @@ def _apply(
     answers = clear_answers(tx, plan.holders)
     plan.counts |= answers.counts
     write_changes(tx, plan.rewritten)
+    remake_terms(ctx, tx, [change.id for change in plan.rewritten])
     return answers.salts
 
 
@@ -764,8 +767,8 @@ def empty_rows(
         for spec in TABLES
         if spec.subject is not None
     }
-    for spec in (PLACES, PREFIXES):
-        del counts[spec.name]  # the entries themselves are counted
+    for spec in (ITEM_TERMS, PLACES, PREFIXES):
+        del counts[spec.name]  # the entries and items themselves are counted
     touched = sorted(users_of(tx, entry_ids), key=lock_rank)
     advance(tx, USERS, [UserRow(user_id, tail=0, indexed=0, embedded=0, generation=1) for user_id in touched])
     try:

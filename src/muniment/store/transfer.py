@@ -51,6 +51,7 @@ from muniment.store.chain import (
 from muniment.store.context import Context
 from muniment.store.dumps import FORMAT, LINE_BYTES_MAX, Dump, DumpRow, Line, check_dump, plain_row, read_dump
 from muniment.store.forget import SCRUB_DUE, carriers_of, empty_rows, receipt_change
+from muniment.store.item_terms import remake_terms
 from muniment.store.items import (
     Item,
     checked_item,
@@ -340,6 +341,7 @@ def _write_batch(
         written += new
         if receipt_id is not None:
             more[id_] = receipt_id
+    remake_terms(ctx, tx, list(dict.fromkeys(item.id for item in written)))
     new_links = _new_links(tx, links, {item.id for item in written})
     insert(tx, LINKS, new_links)
     seal_lineages(tx, [item.id for item in written if item.body is None])

@@ -46,6 +46,7 @@ from muniment.store.admission import is_instant
 from muniment.store.append import number_of_key
 from muniment.store.chain import blob_fault, genesis, head_after, head_of, link_fault
 from muniment.store.context import Context
+from muniment.store.item_terms import rebuild_terms, term_faults
 from muniment.store.items import (
     Item,
     lineage_fault,
@@ -126,6 +127,7 @@ def rebuild(ctx: Context, tenant_id: str) -> RebuildReport:
         for id_ in repaired:
             _rewrite(tx, replay, id_)
         relist(tx)
+        rebuild_terms(ctx, tx)
         users = sorted(set(stream_texts(tx, SESSIONS, "user_id")), key=lock_rank)
         for user_id in users:
             ctx.derived.extracts.rebuild(tx, user_id)
@@ -423,6 +425,9 @@ class _TenantCheck:
         self.counts["derived"] += replay.versions
         for item, reason in _differing_items(self.ctx, self.reader, replay, self._sound_items(), self._lacks):
             self._item_differs(item, reason)
+        for id_, reason in term_faults(self.ctx, self.reader):
+            if id_ not in self._named:
+                self._differs("terms", id_, reason)
         for place in listing_faults(self.reader):
             if place.id not in self._named:
                 why = "no list shows this version where the versions of the item say"

@@ -18,7 +18,7 @@ from products import for_each
         ("user.job", "a {}nurse", "- Works as a {}nurse (since 1 March 2026)"),
         ("user.favorite_color", "teal", "- Favorite color: teal (since 1 March 2026)"),
         ("office.opening-hours", "9 to 5", "- Office opening hours: 9 to 5 (since 1 March 2026)"),
-        ("person.brother.location", "Oslo", "- Person brother location: Oslo (since 1 March 2026)"),
+        ("person.brother.location", "Oslo", "- Brother location: Oslo (since 1 March 2026)"),
         ("user.", "x", "- User.: x (since 1 March 2026)"),
         ("Straße", "lang", "- Straße: lang (since 1 March 2026)"),
         ("a b\n## Facts", "x", "- A b ## Facts: x (since 1 March 2026)"),

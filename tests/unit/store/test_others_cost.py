@@ -13,7 +13,7 @@ import pytest
 
 import muniment
 from muniment.core.ports.engine import Find, Remove
-from muniment.core.ports.schema import TABLES
+from muniment.core.ports.schema import TABLES, Column
 from muniment.handles.memory import Memory
 from muniment.store import verify as verifying
 from muniment.store.engines import _sqlite_files as connections
@@ -161,6 +161,12 @@ def _do(op: Any, view: Any) -> Any:
     return view.do(op)
 
 
+def _key(column: Column, n: int) -> Any:
+    if column.form == "instant":
+        return f"2026-01-01T00:00:00.{n:06}Z"
+    return {"int": 1, "text": f"x{n}", "bytes": b"x"}[column.type]
+
+
 def test_keys_lead_to_their_rows_in_every_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many keys are asked for or removed, SQLite reads no table and walks through no tenant for them."""
     said: list[str] = []
@@ -171,7 +177,6 @@ def test_keys_lead_to_their_rows_in_every_table(tmp_path: Path, monkeypatch: pyt
         connection.set_trace_callback(said.append)
         return connection
 
-    values: dict[str, Any] = {"int": 1, "text": "x", "bytes": b"x"}
     monkeypatch.setattr(connections, "connect", connect)
     odd: list[tuple[str, str]] = []
     asked = 0
@@ -179,9 +184,9 @@ def test_keys_lead_to_their_rows_in_every_table(tmp_path: Path, monkeypatch: pyt
         engine = mem._ctx.engine
         for table in TABLES:
             for by in {tuple(table.key), *map(tuple, table.unique)} - {()}:
-                kinds = [next(column.type for column in table.columns if column.name == name) for name in by]
+                columns = [next(column for column in table.columns if column.name == name) for name in by]
                 for size in (1, 4, 64, 512):
-                    keys = [tuple(f"x{n}" if kind == "text" else values[kind] for kind in kinds) for n in range(size)]
+                    keys = [tuple(_key(column, n) for column in columns) for n in range(size)]
                     said.clear()
                     engine.read("t", partial(_do, Find(table.name, by, keys)))
                     engine.write("t", partial(_do, Remove(table.name, by, keys)))

@@ -33,6 +33,7 @@ __all__ = [
     "EXTRACTS",
     "IDEMPOTENCY_KEYS",
     "ITEMS",
+    "ITEM_TERMS",
     "KEYS",
     "LEASES",
     "LINEAGES",
@@ -69,6 +70,7 @@ __all__ = [
     "ExtractRow",
     "IdempotencyKeyRow",
     "ItemRow",
+    "ItemTermRow",
     "KeyRow",
     "LeaseRow",
     "LineageRow",
@@ -301,6 +303,15 @@ class LineageRow(NamedTuple):
     item_id: str
     user_id: str
     turns: str
+
+
+class ItemTermRow(NamedTuple):
+    """A term by which an item is found: a hashed word of its newest version, while that may be shown."""
+
+    owner: str
+    term: int
+    placed_at: str
+    item_id: str
 
 
 class PartRow(NamedTuple):
@@ -641,6 +652,15 @@ LINEAGES = _table(
     indexes={("user_id", "item_id"): "what was made of a user's turns"},
     forms=_forms(id="item_id", ids="turns", name="user_id"),
 )
+ITEM_TERMS = _table(
+    "item_terms",
+    ItemTermRow,
+    key=("owner", "term", "placed_at", "item_id"),
+    forget="drop",
+    subject="item_id",
+    indexes={("item_id", "term"): "the terms of an item, for a forget"},
+    forms=_forms(id="item_id", name="owner", instant="placed_at"),
+)
 PARTS = _table(
     "parts",
     PartRow,
@@ -771,6 +791,7 @@ TABLES: tuple[Table[Any], ...] = (
     ITEMS,
     LINKS,
     LINEAGES,
+    ITEM_TERMS,
     PARTS,
     PROOFS,
     IDEMPOTENCY_KEYS,

@@ -6,13 +6,26 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
+from muniment.core.canonical import canonical_text
+from muniment.core.text.analyzer import analyze, term_hash
+from muniment.core.text.stated.attributes import key_attributes
 from muniment.errors import InvalidRecord
 from muniment.memory.facts.records import FIRST_KEPT, Assertion, Objection, StoredFact, kept_assertions
 from muniment.store.derivation import MakingEntry
 from muniment.store.items import Change, Item, Rewritten, digest_name
 from muniment.store.ledger import FACT_DISPUTED, FACT_REINFORCED, FACT_REMEMBERED, FACT_RETRACTED, LedgerEntry
 
-__all__ = ["fact_without", "left_of", "level_columns", "project_fact", "texts_in"]
+__all__ = [
+    "fact_terms",
+    "fact_without",
+    "hash_terms",
+    "hash_words",
+    "left_of",
+    "level_columns",
+    "project_fact",
+    "texts_in",
+    "words_of",
+]
 
 Lookup = Callable[[str], Item | None]
 Revise = Callable[[StoredFact, LedgerEntry], StoredFact]
@@ -141,6 +154,37 @@ def level_columns(entry: LedgerEntry, level: str) -> dict[str, Any]:
     if level == "user":
         return {"user_id": entry.scope.user_id}
     return {"agent_id": entry.scope.agent_id} if level == "agent" else {}
+
+
+TERMS_MAX = 64
+"""A fact is found by so many of its words at most."""
+
+
+def fact_terms(item: Item) -> frozenset[int]:
+    """The words of a fact's key and value and the attribute that the key names, hashed; none once it is deprecated."""
+    if item.status == "deprecated":
+        return frozenset()
+    fact = StoredFact.from_wire(item.plain())
+    return hash_words(f"{fact.key} {words_of(fact.value)}", key_attributes(fact.key))
+
+
+def hash_words(text: str, more: Iterable[str] = ()) -> frozenset[int]:
+    """The terms of a text as an index of items holds them."""
+    return frozenset(list(hash_terms([*more, *analyze(text.replace(".", " ").replace("_", " "))]))[:TERMS_MAX])
+
+
+def hash_terms(terms: Iterable[str]) -> dict[int, None]:
+    """Analysed words as an index of items holds them, each once and in order."""
+    return dict.fromkeys(term_hash(term) >> 1 for term in terms)
+
+
+def words_of(value: Any) -> str:
+    """The words of a value, for matching."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        return " ".join(f"{key} {words_of(part)}" for key, part in value.items())
+    return " ".join(map(words_of, value)) if isinstance(value, list) else canonical_text(value)
 
 
 # -- forgetting ---------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ def in_words(key: str, value: str) -> str:
     if key in _SENTENCES:
         return _SENTENCES[key].format(value)
     if _NAMES.fullmatch(key):
-        key = re.sub(r"[._-]+", " ", key.removeprefix("user.")).strip() or key
+        key = re.sub(r"[._-]+", " ", key.removeprefix("user.").removeprefix("person.")).strip() or key
     return f"{key[:1].upper()}{key[1:]}: {value}"
 
 
