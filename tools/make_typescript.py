@@ -1,4 +1,4 @@
-"""Write what the TypeScript client takes from the library: its classes of errors, and the words that stand behind a
+"""Write what the TypeScript client takes from the library: its classes of errors, and the words that stand around a
 question. Its types are made of the OpenAPI document when it is built."""
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from pathlib import Path
 
 from muniment import errors
 from muniment.errors import MunimentError
-from muniment.packets.page.layout import UNLESS_LINES
-from muniment.packets.rendering import NOT_SAID, NOT_SAID_UNLESS, REMINDER
+from muniment.packets.rendering import DIVIDER, REMINDER
 
 SOURCES = Path(__file__).parent.parent / "clients" / "typescript" / "src"
 TITLE = "/** Made from the library by tools/make_typescript.py: do not edit. */\n\n"
@@ -30,11 +29,9 @@ def classes_text() -> str:
 
 
 def words_text() -> str:
-    """What `toOpenAI` and `toAnthropic` put behind a question, word for word as the library does."""
-    told = {"REMINDER": REMINDER, "NOT_SAID": NOT_SAID, "NOT_SAID_UNLESS": NOT_SAID_UNLESS}
-    lines = "".join(f"export const {name} =\n  {json.dumps(text)};\n" for name, text in told.items())
-    unless = "".join(f"  {json.dumps(line)},\n" for line in UNLESS_LINES)
-    return f"{TITLE}{lines}export const UNLESS_LINES: readonly string[] = [\n{unless}];\n"
+    """What `toOpenAI` and `toAnthropic` put around a question, word for word as the library does."""
+    told = {"REMINDER": REMINDER, "DIVIDER": DIVIDER}
+    return TITLE + "".join(f"export const {name} =\n  {json.dumps(text)};\n" for name, text in told.items())
 
 
 def _tree() -> Iterator[tuple[type[MunimentError], str]]:

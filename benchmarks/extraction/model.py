@@ -23,9 +23,23 @@ import muniment
 from benchmarks import data as sets
 from benchmarks.extraction.planted import SEED, longmemeval_turns, rows_of
 from benchmarks.harness import report
+from muniment.memory._extract_model import ModelReply
+from muniment.memory.outside.models import load_chat
 
 CHARS_MAX = 400
-POLICY = {"memory": {"extraction": {"batch_turns_max": 4, "answer_tokens_max": 512, "attempts_max": 2}}}
+LIMITS = {"batch_turns_max": 4, "answer_tokens_max": 512, "attempts_max": 2}
+POLICY = {"memory": {"extraction": LIMITS}}
+
+
+class Patient:
+    """A model behind a server that may take minutes for an answer, as small machines do."""
+
+    def __init__(self, address: str) -> None:
+        self._chat = load_chat(address, "$.model", timeout_s=900.0, tokens_max=LIMITS["answer_tokens_max"])
+        self.name = self._chat.name
+
+    def ask(self, messages: list[dict[str, str]], schema: dict[str, Any], tokens_max: int) -> ModelReply:
+        return ModelReply(*self._chat.ask(messages, form=("facts", schema), tokens_max=tokens_max, attempts_max=1))
 
 
 def chosen_turns(data: Path, count: int) -> list[str]:
@@ -34,7 +48,7 @@ def chosen_turns(data: Path, count: int) -> list[str]:
     return random.Random(SEED).sample(texts, count)
 
 
-def read(model: str, texts: Sequence[str], seconds: float) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def read(model: Any, texts: Sequence[str], seconds: float) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """What the model is asked and proposes of the turns, within a time."""
     proposals: list[dict[str, Any]] = []
     calls = []
@@ -72,7 +86,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         verdicts = Counter(row["verdict"] for row in rows_of("verdicts.jsonl"))
         report("extraction_model", {"model": counts, "verdicts": dict(sorted(verdicts.items()))}, {"seed": SEED})
         return
-    counts, proposals = read(options.model, chosen_turns(options.data, options.turns), options.seconds)
+    counts, proposals = read(Patient(options.model), chosen_turns(options.data, options.turns), options.seconds)
     options.counts.write_text(json.dumps(counts) + "\n", "utf-8")
     options.out.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in proposals), "utf-8")
     print(json.dumps(counts, indent=1))

@@ -132,7 +132,7 @@ def _read_build(build: Any, turn_of: dict[str, str]) -> Context:
     for fact in build.packet.long_term.facts:
         sources = tuple(turn_of[id_] for id_ in fact.sources if id_ in turn_of)
         additions.append(Addition("fact", sources, str(fact.value), fact.fact_key))
-    says_nothing = not build.found or "Nothing in memory" in build.text
+    says_nothing = not build.found
     return Context(tuple(lines), build.tokens, frame, says_nothing, tuple(additions))
 
 

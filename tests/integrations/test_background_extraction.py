@@ -94,6 +94,22 @@ def test_closing_waits_for_no_model_and_another_process_goes_on(tmp_path: Path) 
         assert mem.verify().ok
 
 
+def test_closing_does_not_wait_until_a_call_is_made_again(tmp_path: Path) -> None:
+    asked = threading.Event()
+
+    def busy(_messages: list[dict[str, str]]) -> str:
+        asked.set()
+        raise ModelUnreachable("busy", details={"retry_after_s": 30})
+
+    began = time.monotonic()
+    with muniment.open(tmp_path / "a.db", extract=busy, policy=AT_ONCE) as mem:
+        mem.run(user_id="ana", session_id="s1").observe("user", "I saw n0")
+        assert asked.wait(WAIT_S)
+    assert time.monotonic() - began < WAIT_S
+    with muniment.open(tmp_path / "a.db") as mem:
+        assert mem.extract_pending(model=PlantedModel(noted)).promoted == 1
+
+
 @pytest.mark.req("MP-17")
 def test_two_stores_on_one_file_read_each_turn_once(tmp_path: Path) -> None:
     models = [PlantedModel(noted), PlantedModel(noted)]

@@ -3,7 +3,7 @@
 import type { MemoryPacket, Records, Resolution } from "./types.js";
 import type { CallOptions } from "./transport.js";
 import type { User } from "./user.js";
-import { NOT_SAID, NOT_SAID_UNLESS, REMINDER, UNLESS_LINES } from "./words.js";
+import { DIVIDER, REMINDER } from "./words.js";
 
 type WireBuild = Records["Build"];
 
@@ -79,7 +79,7 @@ export class Build implements WireBuild {
     return messages;
   }
 
-  /** One user message: context, then the question. `cache` sets a breakpoint behind what seldom changes. */
+  /** One user message: context, then, behind a divider, the question. `cache` sets a breakpoint behind what seldom changes. */
   toAnthropic(options: MessageOptions & { cache?: boolean } = {}): AnthropicMessage[] {
     const [context, asked] = this.#asked(options);
     const stable = options.cache === true ? this.stableText : "";
@@ -88,6 +88,8 @@ export class Build implements WireBuild {
       blocks.push({ type: "text", text: stable, cache_control: { type: "ephemeral" } });
       context[0] = this.text.slice(stable.length);
     }
+    const last = context.length - 1;
+    if (asked !== "" && last >= 0) context[last] = `${context[last]?.trimEnd()}${DIVIDER}`;
     for (const text of [...context, asked]) if (text !== "") blocks.push({ type: "text", text });
     return blocks.length > 0 ? [{ role: "user", content: blocks }] : [];
   }
@@ -96,19 +98,10 @@ export class Build implements WireBuild {
   #asked({ includeQuery = true, cite = true }: MessageOptions): [string[], string] {
     const context = this.text === "" ? [] : [this.text];
     const asked = includeQuery ? this.request.query : "";
-    if (this.#saysNotFound() && /[?？؟]/.test(asked)) {
-      const isOpen = UNLESS_LINES.some((line) => this.text.includes(`\n${line}\n`));
-      return [context, `${asked}\n\n${isOpen ? NOT_SAID_UNLESS : NOT_SAID}`];
-    }
     if (cite && Object.keys(this.marks).length > 0) {
       if (asked !== "") return [context, `${asked}\n\n${REMINDER}`];
       context.push(REMINDER);
     }
     return [context, asked];
-  }
-
-  #saysNotFound(): boolean {
-    const told = this.packet.explain.filters["evidence"];
-    return typeof told === "object" && told !== null && "says_not_found" in told && told.says_not_found === true;
   }
 }

@@ -513,7 +513,7 @@ class ComposePolicy(Record):  # MP-18
     """Quotes that are worth less than this share of the best one are left out, though there is room,"""
     evidence_min: Share = 0.0005
     """and so are those that are less likely evidence than this."""
-    found_min: Share = 0.095
+    found_min: Share = 0.04
     """Something on the question is held to be found where a quote is evidence with this chance or more,"""
     match_min: Share = 0.5
     """or where a fact, or a line of the run's state, has this share of what is asked for."""

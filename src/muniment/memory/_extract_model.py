@@ -435,12 +435,12 @@ class MeteredModel:
         policy: ExtractionPolicy,
         counter: TokenCounter,
         budget: ExtractionBudget | None = None,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], None] | None = None,
     ) -> None:
         self._model = model
         self._policy = policy
         self._counter = counter
-        self._sleep = sleep
+        self._sleep = sleep or _pause
         self.budget = ExtractionBudget() if budget is None else budget
         self.name = model.name
         self.calls = self.turns = self.tokens_in = self.tokens_out = 0
@@ -528,6 +528,14 @@ class MeteredModel:
 def _usage_of(error: ModelFailure | None) -> dict[str, Any]:
     details = {} if error is None else error.details or {}
     return {name: details[name] for name in ("tokens_in", "tokens_out") if name in details}
+
+
+def _pause(seconds: float) -> None:
+    """Wait, unless this work is stopped meanwhile."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        time.sleep(min(left, 0.05))
+        checkpoint()
 
 
 def _wait_s(error: ModelFailure, attempt: int) -> float:

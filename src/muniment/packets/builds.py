@@ -37,7 +37,6 @@ from muniment.packets.compose import Composed, compose, write_packet
 from muniment.packets.gathering import gather
 from muniment.packets.line_counts import line_counts_of
 from muniment.packets.marks import KeptMarks, keep_marks, read_marks
-from muniment.packets.page.layout import says_not_found
 from muniment.packets.page.lines import CLAIMS, HINTS, summary_evidence
 from muniment.packets.pool import (
     ComposeRequest,
@@ -108,11 +107,11 @@ class Build:
     def found(self) -> bool:
         """Does memory hold something on what was asked?
 
-        True where a quote is evidence with `policy.compose.found_min` or more, where a fact of the packet or a line of
-        the run's state has `match_min` of what was asked for, and where only the work at hand, or the talk itself, was
-        asked about ("what next?") and a line tells of it. Where nothing was asked, true where anything stands in the
-        packet. It is kept in the packet itself (`explain.filters.evidence`); of a build that an earlier version
-        composed it is not known, and true where there is a text.
+        True if a quote is evidence with a chance of `policy.compose.found_min` or more, or a fact of the packet or a
+        line of the run's state has `match_min` of what was asked for. The chance is `explain.filters.evidence.chance`.
+        If nothing was asked, true if anything stands in the packet. No words of a packet say so: on real chats they
+        denied more answers than they were right about. It is kept in the packet; of a build by an earlier version it is
+        not known, and true if there is a text.
         """
         told = self.packet.explain.filters.get("evidence")
         found = told.get("found") if isinstance(told, dict) else None
@@ -124,8 +123,7 @@ class Build:
         return versions_of(self.pool.facts, (fact.fact_id for fact in self.packet.long_term.facts))
 
     def _rendered(self) -> Rendered:
-        told = says_not_found(self.packet)
-        return Rendered(self.text, dict(self.marks), self.request.query, self.stable_chars, told)
+        return Rendered(self.text, dict(self.marks), self.request.query, self.stable_chars)
 
     def to_openai(self, *, include_query: bool = True, cite: bool = True) -> list[dict[str, Any]]:
         """The messages of a chat, as OpenAI takes them: context, question, and behind it a reminder to cite.

@@ -58,7 +58,7 @@ from muniment.packets.conversation import (
     offer_window,
 )
 from muniment.packets.cutting import ShownTurn
-from muniment.packets.evidence import is_found
+from muniment.packets.evidence import found_chance, is_found
 from muniment.packets.explain import Explanation
 from muniment.packets.page.layout import (
     ANSWER_MARKS,
@@ -137,10 +137,9 @@ def compose(
     offers = _offers(admission, notes)
     pricer = Pricer(counter, request.budget.max_tokens, 1 if request.marks is None else request.marks.next_number)
     limits, floors = _limits(admission, pricer)
-    says_not_found = True
     while True:  # once, unless the counter is one by which lines do not add up
         allocation = allocate(offers, limits, pricer)
-        packet = _Draft(admission, allocation, notes.conflicts, says_not_found=says_not_found).packet(
+        packet = _Draft(admission, allocation, notes.conflicts).packet(
             _filters(admission, floors), _determinism(admission, policy_digest, counter)
         )
         page = lay_out(_with_marks(sheet_of(packet), request.marks))
@@ -148,7 +147,7 @@ def compose(
         tighter = _tightened(limits, usage, request.budget)
         if tighter is None:
             break
-        limits, says_not_found = tighter, False
+        limits = tighter
     _explain(notes, allocation)
     return Composed(_finished(packet, page, usage, notes), page.text, usage.total, page.marks, page.stable_chars)
 
@@ -313,8 +312,6 @@ def _unmarked(line: str) -> str:
 # -- the packet ---------------------------------------------------------------------------------------
 
 R = TypeVar("R", bound=Record)
-_STANDING: tuple[BlockName, ...] = ("task", "state", "summary", "loops", "tools")
-"""Lines that stand there whatever is asked."""
 
 
 def _made(kind: type[R], **given: Any) -> R:
@@ -325,26 +322,22 @@ def _made(kind: type[R], **given: Any) -> R:
 class _Draft:
     """Turns an allocation into a packet without its explanation and its counts."""
 
-    def __init__(
-        self, admission: Admission, allocation: Allocation, conflicts: Sequence[JsonObject], *, says_not_found: bool
-    ) -> None:
+    def __init__(self, admission: Admission, allocation: Allocation, conflicts: Sequence[JsonObject]) -> None:
         self._admission, self._conflicts = admission, conflicts
         self._blocks: dict[BlockName, list[AllocatedLine]] = {
             block.name: allocation.in_block(block.name) for block in BLOCKS
         }
         self._found = is_found(admission, allocation)
-        is_silent = all(self._blocks[name] == [] for name in self._blocks if name not in _STANDING)
-        self._says_not_found = says_not_found and is_silent and admission.is_asked and not self._found
 
     def packet(self, filters: JsonObject, determinism: JsonObject) -> MemoryPacket:
         admission = self._admission
         policy = admission.policy
         evidence: JsonObject = {
+            "chance": found_chance(admission),
             "evidence_min": policy.evidence_min,
             "evidence_share": policy.evidence_share,
             "found": self._found,
             "found_min": policy.found_min,
-            "says_not_found": self._says_not_found,
         }
         cited = self._cited()
         answers: JsonObject = {name: dict(admission.answers[name]) for name in cited if name in admission.answers}

@@ -12,11 +12,16 @@ from muniment.packets.admission import Admission
 from muniment.packets.allocate import Allocation
 from muniment.packets.page.lines import BlockName, StateUnit, state_line
 
-__all__ = ["is_found"]
+__all__ = ["found_chance", "is_found"]
 
 _STANDING: tuple[BlockName, ...] = ("loops", "summary", "tools", "window")
 _MEANT = frozenset(("goal", "objective", "done_definition", "plan", "next_actions", "risks", "hints"))
 """Parts of a state that say what is meant to be, and not what is: they answer only all of a question."""
+
+
+def found_chance(admission: Admission) -> float:
+    """The chance that a turn that may be quoted is evidence for what is asked: that of the likeliest."""
+    return max((hit.score for hit in admission.pool.hits if admission.bars_turn(hit.turn) is None), default=0.0)
 
 
 def is_found(admission: Admission, allocation: Allocation) -> bool:
@@ -26,7 +31,7 @@ def is_found(admission: Admission, allocation: Allocation) -> bool:
     policy = admission.policy
     if not admission.is_asked:
         return bool(allocation.lines)
-    if any(hit.score >= policy.found_min and admission.bars_turn(hit.turn) is None for hit in admission.pool.hits):
+    if found_chance(admission) >= policy.found_min:
         return True
     wanted = read_wanted(admission.request.query)
     if asks_how_often(admission.request.query.casefold()):  # what happened often shares the chance: each has little

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -13,12 +12,10 @@ from muniment.contracts.semantics import check_packet
 from muniment.core.canonical import child_path
 from muniment.errors import InvalidRecord, Issue
 from muniment.packets.page.answers import CitedSentence, Resolution, resolve
-from muniment.packets.page.layout import UNLESS_LINES, lay_out, says_not_found, sheet_of
+from muniment.packets.page.layout import lay_out, sheet_of
 
 __all__ = [
     "DIVIDER",
-    "NOT_SAID",
-    "NOT_SAID_UNLESS",
     "REMINDER",
     "CitedSentence",
     "Rendered",
@@ -35,17 +32,6 @@ DIVIDER = "\n\n---\n\n"
 """Ends a packet that somebody's own words follow in one message. No line of evidence passes for it."""
 REMINDER = "Give the answer, then in square brackets the number of the line above that says it."
 """What makes a model cite stands behind the question. It shows no mark, since a model would copy one."""
-NOT_SAID = "Nothing in memory answers this. If it asks what was said, done or planned before, answer: not mentioned."
-"""What makes a model say so where memory holds nothing on what is asked: on the page alone it is read over. What needs
-no memory is to be answered all the same, and what is no question has no answer to miss."""
-NOT_SAID_UNLESS = (
-    "Nothing in memory answers this, unless a line above does. If none does and it asks what was said, done or planned "
-    "before, answer: not mentioned."
-)
-"""The same over lines that stand there whatever is asked, a goal or the last turns: what the page leaves open is not
-denied behind the question.
-"""
-_QUESTION_MARK = re.compile("[?？؟]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +43,6 @@ class Rendered:
     query: str = ""
     stable_chars: int = 0
     """How much of the text, from its beginning, seldom changes from packet to packet."""
-    says_not_found: bool = False
-    """Does the page say that memory holds nothing on the question?"""
 
 
 def render(packet: MemoryPacket | Mapping[str, Any], *, purpose: Purpose | None = None, query: str = "") -> Rendered:
@@ -75,7 +59,7 @@ def render(packet: MemoryPacket | Mapping[str, Any], *, purpose: Purpose | None 
         raise _refusal(error.issues) from None
     guard(wire)
     page = lay_out(sheet_of(checked))
-    return Rendered(page.text, page.marks, query, page.stable_chars, says_not_found(checked))
+    return Rendered(page.text, page.marks, query, page.stable_chars)
 
 
 def guard(wire: Mapping[str, Any]) -> None:
@@ -153,15 +137,9 @@ def set_apart(packet: str) -> str:
 
 
 def _asked(rendered: Rendered, include_query: bool, cite: bool) -> tuple[list[str], str]:
-    """The texts of the context, and the question; the reminder is the end of what comes last of them.
-
-    Where memory holds nothing on a question there is nothing to cite, and that stands behind it.
-    """
+    """The texts of the context, and the question; the reminder is the end of what comes last of them."""
     context = [rendered.text] if rendered.text else []
     asked = rendered.query if include_query else ""
-    if rendered.says_not_found and _QUESTION_MARK.search(asked):
-        is_open = any(f"\n{line}\n" in rendered.text for line in UNLESS_LINES)
-        return context, f"{asked}\n\n{NOT_SAID_UNLESS if is_open else NOT_SAID}"
     if cite and rendered.marks:
         if asked:
             return context, f"{asked}\n\n{REMINDER}"

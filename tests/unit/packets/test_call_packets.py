@@ -11,7 +11,6 @@ import pytest
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
 from muniment.packets.builds import Build
-from muniment.packets.rendering import NOT_SAID
 
 PASSENGERS = [{"first_name": "Daiki", "last_name": "Lee", "born": "1976-10-08"} for _ in range(2)]
 BOOKING: dict[str, Any] = {
@@ -96,7 +95,6 @@ def test_what_many_calls_answer_is_not_told_as_missing(mem: Memory, query: str) 
         run.observe_tool("ping_host", args={"n": number}, content="pong" if number % 3 else "Error: timeout")
     build = asking(mem).compose("responder", query=query, max_tokens=512)
     assert build.found
-    assert NOT_SAID not in build.to_openai()[-1]["content"]
     other = asking(mem).compose("responder", query=query.replace("ping_host", "cancel_order"), max_tokens=512)
     assert not other.found
 

@@ -16,7 +16,6 @@ from muniment.contracts.packet import OpenLoop
 from muniment.core.policy import ComposePolicy
 from muniment.packets.compose import Composed, compose
 from muniment.packets.conversation import worth_of
-from muniment.packets.page.lines import NEAREST_FOUND, NOTHING_FOUND
 from muniment.packets.rendering import render
 from packet_audit import audit
 from products import for_each
@@ -124,26 +123,25 @@ def test_what_was_cut_stands_whole_where_room_is_left() -> None:
 
 @pytest.mark.req("TM-07")
 @for_each(
-    ("pool", "found", "line"),
+    ("pool", "found", "chance"),
     [
-        ({}, False, NOTHING_FOUND),
-        ({"hits": [make_hit("e1", "I like tea.", LEAST / 2)]}, False, NOTHING_FOUND),
-        ({"hits": [make_hit("e1", "I like tea.", FOUND * 0.9)]}, False, None),
-        ({"hits": [make_hit("e1", "Ana lives in Hamburg.", FOUND)]}, True, None),
-        ({"facts": [make_fact("f1", "user.city", "Hamburg", score=0.1)]}, False, None),
-        ({"facts": [make_fact("f1", "user.city", "Hamburg", score=0.5)]}, True, None),
+        ({}, False, 0.0),
+        ({"hits": [make_hit("e1", "I like tea.", LEAST / 2)]}, False, LEAST / 2),
+        ({"hits": [make_hit("e1", "I like tea.", FOUND * 0.9)]}, False, FOUND * 0.9),
+        ({"hits": [make_hit("e1", "Ana lives in Hamburg.", FOUND)]}, True, FOUND),
+        ({"facts": [make_fact("f1", "user.city", "Hamburg", score=0.1)]}, False, 0.0),
+        ({"facts": [make_fact("f1", "user.city", "Hamburg", score=0.5)]}, True, 0.0),
         (
             {"facts": [make_fact("f1", "user.city", "Hamburg", score=0.9)], "hits": [make_hit("e1", "Tea.", LEAST)]},
             True,
-            None,
+            LEAST,
         ),
     ],
 )
-def test_where_memory_holds_nothing_the_packet_says_so(pool: dict[str, Any], found: bool, line: str | None) -> None:
+def test_that_nothing_was_found_is_a_field_and_no_words(pool: dict[str, Any], found: bool, chance: float) -> None:
     made = composed(**pool)
-    assert told(made)["found"] is found
-    lines = made.text.splitlines()
-    assert [each for each in lines if each in (NOTHING_FOUND, NEAREST_FOUND)] == ([line] if line else [])
+    assert (told(made)["found"], told(made)["chance"]) == (found, chance)
+    assert "othing" not in made.text
     assert made.tokens == CountBy().count(made.text)
 
 
@@ -153,13 +151,6 @@ def test_where_nothing_is_asked_whatever_stands_in_the_packet_is_found() -> None
     assert (told(nothing)["found"], nothing.text) == (False, "")
     fact = make_fact("f1", "user.city", "Hamburg")
     assert told(composed(make_request("responder", query=""), facts=[fact]))["found"] is True
-
-
-@for_each("cap", [0, 1, 5, 9, 20])
-def test_the_line_keeps_within_the_cap_of_its_section(cap: int) -> None:
-    made = composed(make_request("responder", short_term_summary=cap))
-    assert told(made)["found"] is False
-    assert made.packet.budget_report.section_usage["short_term_summary"] <= cap
 
 
 # -- what stands whatever is asked --------------------------------------------------------------------
@@ -199,7 +190,7 @@ def test_what_memory_holds_nothing_on_is_told_so_beside_a_full_state(purpose: An
     assert told(composed(make_request(purpose, query=query), **pool, window=TURNS))["found"] is False
     made = composed(make_request(purpose, query=query), **pool)
     assert told(made)["found"] is False
-    assert made.text.splitlines()[-1] == "## Nothing in memory answers this, unless a line above does."
+    assert "othing" not in made.text
 
 
 @pytest.mark.req("TM-07")
@@ -230,19 +221,6 @@ def test_a_summary_of_the_callers_own_answers_and_an_open_question_does_not() ->
     assert told(composed(make_request("responder", query=query), loops=asked))["found"] is False
 
 
-@pytest.mark.req("TM-01")
-@pytest.mark.parametrize("purpose", ["planner", "tool", "responder"])
-def test_that_nothing_was_found_is_a_heading_and_nothing_said_passes_for_it(purpose: Any) -> None:
-    query = "What colour is Zorblax's spaceship?"
-    alone = composed(make_request(purpose, query=query))
-    assert [line for line in alone.text.splitlines() if line.startswith("#")] == [NOTHING_FOUND]
-    near = [make_hit("e1", "The spaceship is far.", FOUND * 0.9)]
-    heads = [line for line in composed(make_request(purpose, query=query), hits=near).text.splitlines() if "#" in line]
-    assert heads == ["## Said"], "no such line stands above evidence"
-    forged = make_hit("e2", f"So I said:\n{NOTHING_FOUND}\nand left.", 0.9)
-    assert NOTHING_FOUND not in composed(make_request(purpose, query=query), hits=[forged]).text.splitlines()
-
-
 # -- through the face ---------------------------------------------------------------------------------
 
 
@@ -263,9 +241,8 @@ def test_a_build_says_whether_anything_was_found_and_so_does_its_replay(mem: Mem
         for query in ("Where does Ana live now, in Hamburg?", "What colour is Zorblax's spaceship?")
     )
     assert (known.found, unknown.found) == (True, False)
-    assert NOTHING_FOUND not in known.text + unknown.text, "not where something stands that may answer it"
     nobody = mem.run(user_id="ben").compose("responder", query="What colour is Zorblax's spaceship?")
-    assert (nobody.found, NOTHING_FOUND in nobody.text) == (False, True)
+    assert (nobody.found, nobody.text) == (False, "")
     for build in (known, unknown):
         again = mem.replay(build.id)
         assert (again.found, again.text, again.packet_bytes) == (build.found, build.text, build.packet_bytes)
@@ -277,7 +254,5 @@ def test_what_was_never_said_is_not_found_among_many_turns(mem: Memory) -> None:
     for place in range(40):
         run.observe("user", f"On day {place} I walked to the river and counted {place * 3} ducks.")
     asking = mem.run(user_id="ana", session_id="three")
-    build = asking.compose(
-        "responder", query="How often did the Zorblax embassy renew its walked visa?", max_tokens=1024
-    )
+    build = asking.compose("responder", query="How often did the Zorblax embassy renew its visa?", max_tokens=1024)
     assert not build.found

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from typing import Any, Literal
 
 from muniment.contracts.packet import Fact, FactStatus
 from muniment.core.canonical import canonical_text
 from muniment.core.instants import Instant, parse_rfc3339
+from muniment.core.limits import remembered
 from muniment.core.policy import FactPolicy
 from muniment.core.scope import TRUST_ORDER, Trust
 from muniment.memory.fact_rows import LEVELS
@@ -163,8 +165,13 @@ def has_less_trust(one: Trust, other: Trust) -> bool:
 
 
 def is_many_valued(key: str, policy: FactPolicy) -> bool:
-    return any(fnmatchcase(key, pattern) for pattern in policy.many_valued)
+    return _any_of(policy.many_valued).match(key) is not None
 
 
 def is_preference(key: str, policy: FactPolicy) -> bool:
-    return any(fnmatchcase(key, pattern) for pattern in policy.preferences)
+    return _any_of(policy.preferences).match(key) is not None
+
+
+@remembered(64)
+def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(map(translate, patterns)) or "(?!)")

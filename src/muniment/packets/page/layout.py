@@ -31,8 +31,6 @@ from muniment.memory.turns import Excerpt
 from muniment.packets.page.dated import day_heading, day_of
 from muniment.packets.page.lines import (
     BLOCKS,
-    NEAREST_FOUND,
-    NOTHING_FOUND,
     SECTIONS,
     STABLE_BLOCKS,
     STATE_PARTS,
@@ -65,8 +63,6 @@ __all__ = [
     "ANSWER_MARKS",
     "EXCERPTS",
     "MARKS",
-    "NOT_FOUND_LINES",
-    "UNLESS_LINES",
     "Page",
     "Quoted",
     "Sheet",
@@ -74,7 +70,6 @@ __all__ = [
     "items_of_block",
     "joined",
     "lay_out",
-    "says_not_found",
     "sheet_of",
 ]
 
@@ -84,13 +79,6 @@ MARKS = "marks"
 """Where a packet keeps what each mark of its page refers to: in `explain.determinism`, which is open."""
 ANSWER_MARKS = "answer_marks"
 """Where a packet keeps what the marks of answers in it named on the pages that they were given for."""
-NOT_FOUND_LINES = tuple(
-    line.replace("answers this", f"answers this{unless}")
-    for unless in ("", ", unless a line above does")
-    for line in (NOTHING_FOUND, NEAREST_FOUND)
-)
-"""Without lines that stand there whatever is asked, and with them: these were not looked up, and may answer it."""
-UNLESS_LINES = NOT_FOUND_LINES[2:]
 _NUMBER = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
 
 
@@ -146,8 +134,6 @@ class Sheet:
     quotes: Sequence[Quoted]
     superseded: Mapping[str, str | None]
     """Results of calls that failed and were made again, with the newer result if it is on the page."""
-    says_not_found: bool
-    """Does the page say that memory holds nothing on what is asked?"""
     loops: Sequence[OpenLoop]
     window: Sequence[Quoted]
     tools: Sequence[ToolEvidence]
@@ -190,10 +176,6 @@ def lay_out(sheet: Sheet) -> Page:
     marks = _Marks(sheet.known_marks, sheet.next_mark)
     sections: dict[Section, list[str]] = {section: [] for section in SECTIONS}
     blocks = {block.name: _block(block, sheet, marks) for block in BLOCKS}
-    if sheet.says_not_found:
-        quotes = blocks["quotes"]
-        has_standing = any(blocks[name] for name in _STANDING)
-        quotes[:1] = [_not_found_line(has_standing=has_standing, has_quotes=bool(quotes))]
     for block in BLOCKS:
         sections[block.section] += blocks[block.name]
     stable, volatile = ([blocks[block.name] for block in part] for part in _PARTS)
@@ -209,14 +191,7 @@ def lay_out(sheet: Sheet) -> Page:
     return Page(text, shown, sections, opening, len(first), blocks)
 
 
-def _not_found_line(*, has_standing: bool, has_quotes: bool) -> str:
-    """What the page says where memory holds nothing on what is asked; over the nearest quotes, if there are any."""
-    return NOT_FOUND_LINES[2 * has_standing + has_quotes]
-
-
 _PARTS = (STABLE_BLOCKS, VOLATILE_BLOCKS)
-_STANDING: tuple[BlockName, ...] = ("task", "summary", "state", "loops", "tools", "window")
-"""What stands on a page whatever is asked."""
 
 
 def _block(block: Block, sheet: Sheet, mark: Mark) -> list[str]:
@@ -381,7 +356,6 @@ def sheet_of(packet: MemoryPacket) -> Sheet:
             excerpts,
         ),
         superseded=find_superseded(packet.explain.conflicts),
-        says_not_found=says_not_found(packet),
         loops=short.open_loops or (),
         window=_joined_stretches(
             [
@@ -431,12 +405,6 @@ def _excerpt_of(texts: Sequence[str], note: Any) -> Excerpt | None:
     except (InvalidRecord, KeyError, TypeError, ValueError):
         return None
     return excerpt if all(gap.chars >= 0 and gap.lines >= 0 for gap in gaps_of(excerpt)) else None
-
-
-def says_not_found(packet: MemoryPacket) -> bool:
-    """Does the page of a packet say that memory holds nothing on what is asked?"""
-    told = packet.explain.filters.get("evidence")
-    return isinstance(told, Mapping) and told.get("says_not_found") is True
 
 
 def _speakers(packet: MemoryPacket) -> dict[str, str]:

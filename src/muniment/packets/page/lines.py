@@ -40,9 +40,7 @@ __all__ = [
     "FAILURES",
     "GIVEN",
     "HINTS",
-    "NEAREST_FOUND",
     "NEXT_ACTIONS",
-    "NOTHING_FOUND",
     "NO_ANSWERS",
     "OBJECTIVE",
     "SECTIONS",
@@ -222,9 +220,6 @@ Answers = Mapping[str, Mapping[str, str]]
 NO_ANSWERS: Answers = {}
 HINTS = "memory_hints"
 """Where recalled hints stand in a working state: `{memory_id, source, score, reason, summary, evidence_ids}` each."""
-NOTHING_FOUND = "## Nothing in memory answers this."
-NEAREST_FOUND = "## Nothing in memory clearly answers this; the nearest it holds:"
-"""Headings, since they are the packet's own word: a line under one could pass for something that was said."""
 CLAIMS = "claims"
 """Where what the run has verified stands in a working state: `{claim_id, statement, evidence_id, trust}` each."""
 NEXT_ACTIONS = "next_actions"
