@@ -14,7 +14,7 @@ from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ENTRIES
 from muniment.core.scope import Scope
 from muniment.core.text.times.when import resolve
-from muniment.memory.candidate_deciding import Proposed, propose
+from muniment.memory.candidates import Proposed, propose
 from muniment.memory.extraction import patterns
 from muniment.memory.extraction.grammar import Correction, TakenBack
 from muniment.memory.extraction.instructions.endings import Standing, ended_by, may_end
