@@ -13,23 +13,11 @@ from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ENTRIES
 from muniment.core.scope import Scope
-<<<<<<< HEAD
-from muniment.core.text.times.when import resolve
-from muniment.memory.candidates import Proposed, propose
-from muniment.memory.extraction import patterns
-from muniment.memory.extraction.grammar import Correction, TakenBack
-from muniment.memory.extraction.instructions.endings import Standing, ended_by, may_end
-from muniment.memory.extraction.speakers import is_nameless, why_unheard
-from muniment.memory.extraction.taken_back import opposite_of
-from muniment.memory.fact_reading import read_facts
-from muniment.memory.fact_writing import request_fact
-=======
 from muniment.memory._rules import CONFIDENCE, extract_certain, find_endings
 from muniment.memory._speakers import is_nameless, why_unheard
-from muniment.memory.candidate_deciding import Proposed, propose
+from muniment.memory.candidates import Proposed, propose
 from muniment.memory.fact_reading import facts_of_level, read_facts
 from muniment.memory.fact_writing import request_fact, retract_fact
->>>>>>> main
 from muniment.memory.facts.candidate_records import Candidate, Proposal, Unheard
 from muniment.memory.facts.records import StoredCandidate, StoredFact
 from muniment.memory.patches import Writer, texts_of
