@@ -119,13 +119,6 @@ def _extract(text: str, stack: ExitStack) -> Work:
     return lambda: (run.extract(), run.memory.unheard())
 
 
-@door_named("extract: sentences")
-def _sentences(text: str, stack: ExitStack) -> Work:
-    from muniment.memory.extraction.sentences import sentences
-
-    return lambda: list(sentences(text))
-
-
 @door_named("search")
 def _search(text: str, stack: ExitStack) -> Work:
     run = _told(text, stack)

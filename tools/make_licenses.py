@@ -51,7 +51,7 @@ def derived() -> list[Part]:
             "3.0",
             "LicenseRef-WordNet",
             WORDNET.read_text("utf-8"),
-            "verify/facts/data/relations.bin, memory/extraction/english/data/classes.bin",
+            "verify/facts/data/relations.bin",
         ),
     ]
 

@@ -47,7 +47,7 @@ PAGES = {
     "purposes": (f"{ANA}/purposes/{{responder}}", "planner"),
     "diff": (f"{ANA}/diff/{{responder}}", "This purpose does not get it."),
     "whatif": (f"{ANA}/whatif/{{responder}}?max_tokens=256&episodes=0", "It did not fit into the budget."),
-    "search": (f"{ANA}/search/hits?q=where%20does%20she%20live", "I moved to Berlin last week."),
+    "search": (f"{ANA}/search/hits?q=where%20does%20she%20live", "Big news! I live in Berlin now."),
     "why": (f"{ANA}/search/why?q=mushroom%20dumplings", "the best thing there"),
     "facts": (f"{ANA}/facts", "in the quiet corner"),
     "episodes": (f"{ANA}/episodes", "It gets loud after nine."),

@@ -205,9 +205,9 @@ def test_what_was_added_is_composed_with_its_evidence(mem: muniment.Memory) -> N
 def test_an_update_is_looked_at_as_the_memory_was(infer: bool, cities: list[str]) -> None:
     with muniment.open(":memory:") as mem:
         memory = Memory(mem)
-        id_ = memory.add("I moved to Berlin in May.", user_id="ana", infer=infer)["results"][0]["id"]
+        id_ = memory.add("I live in Berlin.", user_id="ana", infer=infer)["results"][0]["id"]
         memory.update(id_, metadata={"topic": "home"})
-        memory.update(id_, "I moved to Hamburg in June.")
+        memory.update(id_, "I live in Hamburg now.")
         assert [fact.value for fact in mem.run(user_id="ana").facts()] == cities
         assert memory.get(id_)["metadata"] == {"topic": "home"}
 
@@ -252,9 +252,9 @@ def test_an_agent_without_a_user_has_a_ledger_of_its_own(mem: muniment.Memory) -
 def test_the_same_with_await(mem: muniment.Memory) -> None:
     async def work() -> None:
         memory = AsyncMemory(mem)
-        id_ = (await memory.add("I like tea", user_id="ana"))["results"][0]["id"]
-        assert (await memory.get(id_))["memory"] == "I like tea"
-        assert texts(await memory.search("tea", **ANA)) == ["I like tea", "user.likes: tea"]
+        id_ = (await memory.add("I live in Leeds", user_id="ana"))["results"][0]["id"]
+        assert (await memory.get(id_))["memory"] == "I live in Leeds"
+        assert texts(await memory.search("Leeds", **ANA)) == ["I live in Leeds", "user.location: Leeds"]
         await memory.delete(id_)
         assert await memory.get(id_) is None
 

@@ -27,7 +27,6 @@ from muniment.handles.run import Run
 from muniment.learning.quoted_words import contains_value
 from muniment.memory._extract_checks import ModelProposal, SourceTurn, check_proposals
 from muniment.memory._extract_model import prompt_messages, read_answer
-from muniment.memory.extraction.sentences import sentences
 from muniment.packets.page.answers import resolve
 from muniment.packets.page.lines import quoted
 from muniment.research import drafts
@@ -66,8 +65,6 @@ CASES: dict[str, Case] = {
         lambda n: " ".join(f"AIza{number:035d}" for number in range(n // 40)),
         300_000,
     ),
-    "dots before a word": Case(lambda text: list(sentences(text)), lambda n: "." * n + "a"),
-    "stops before a word": Case(lambda text: list(sentences(text)), lambda n: ".!" * (n // 2) + "a"),
     "comments before a page": Case(lambda text: read_text(text.encode(), ""), lambda n: "<!--a-->" * (n // 8) + "x"),
     "an open bracket": Case(drafts._words, lambda n: "[" + "a" * n),
     "white space in a superscript": Case(marks._RAISED.search, lambda n: "<sup>" + " " * n + "x"),

@@ -55,10 +55,10 @@ def test_a_model_reads_within_a_budget_and_goes_on(folder: Path) -> None:
     assert "user.home: Rome" in Commands("memory").text("candidates", "--user", "ana", "--status", "promoted")
 
 
-def test_the_setting_names_the_model_and_without_one_patterns_read(
+def test_the_setting_names_the_model_and_without_one_the_rules_read(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert EXTRACT.document()["extractor"] == "patterns"
+    assert EXTRACT.document()["extractor"] == "rules"
     with serving() as server:
         monkeypatch.setenv("MUNIMENT_EXTRACT_MODEL", f"openai:{server.url}/v1#small")
         server.answers += [says(usage=False), says(usage=False)]

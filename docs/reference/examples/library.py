@@ -50,7 +50,7 @@ print(len(run.record(messages)), len(run.record(messages)))  # the list as you h
 # → 2 0
 
 # -- run.extract
-for candidate in run.extract():  # by patterns; model=… asks a model of yours
+for candidate in run.extract():  # by rule; model=… asks a model of yours
     print(candidate.key, candidate.value, candidate.status)
 # → user.location Berlin promoted
 # → user.diet vegetarian promoted
@@ -411,7 +411,7 @@ print([each.objective for each in mem.runs(user_id="ana", limit=1)])
 # → ['Book a table for two']
 
 # -- mem.extract_pending
-print(mem.extract_pending(user_id="ana").turns)  # by patterns; model=… asks a model, within budget=…
+print(mem.extract_pending(user_id="ana").turns)  # by rule; model=… asks a model, within budget=…
 # → 4
 
 # -- mem.verify

@@ -318,7 +318,7 @@ class Memory:
         """Read what users said and no model has read yet, of one user or of all, and propose facts from it.
 
         `model` is an address (`openai:http://localhost:8080/v1#qwen`), a function of the messages of a chat, or an
-        object that reads; the store's own unless it is given, and patterns alone where there is none. `budget` is a
+        object that reads; the store's own unless it is given, and the rules alone where there is none. `budget` is a
         number of calls, or limits by name (calls, turns, tokens, tokens_in, tokens_out, usd). Where one is reached it
         stops; called again, by whichever process, it goes on from there.
         """

@@ -418,7 +418,7 @@ class Run:
 
     def extract(self, event_ids: Iterable[str] | None = None, *, model: Any = None) -> list[Candidate]:
         """Look for candidates in these messages, or in all of this run (of its session, where it has none yet): by
-        patterns, and by a model where given."""
+        rule, and by a model where given."""
         from muniment.memory import extracting as extraction
 
         return extraction.extract(self._writer(), event_ids, model)

@@ -1,44 +1,40 @@
-"""Looking for candidates in what was said: by patterns, and by a model where one is given."""
+"""Looking for candidates in what was said: by the closed list of `_rules`, and by a model where one is given."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from muniment.core.instants import format_instant, parse_instant
-from muniment.core.policy import FactPolicy
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ENTRIES
 from muniment.core.scope import Scope
-from muniment.core.text.times.when import resolve
+from muniment.memory._rules import CONFIDENCE, extract_certain, find_endings
+from muniment.memory._speakers import is_nameless, why_unheard
 from muniment.memory.candidate_deciding import Proposed, propose
-from muniment.memory.extraction import patterns
-from muniment.memory.extraction.grammar import Correction, TakenBack
-from muniment.memory.extraction.instructions.endings import Standing, ended_by, may_end
-from muniment.memory.extraction.speakers import is_nameless, why_unheard
-from muniment.memory.extraction.taken_back import opposite_of
-from muniment.memory.fact_reading import read_facts
-from muniment.memory.fact_writing import request_fact
+from muniment.memory.fact_reading import facts_of_level, read_facts
+from muniment.memory.fact_writing import request_fact, retract_fact
 from muniment.memory.facts.candidate_records import Candidate, Proposal, Unheard
-from muniment.memory.facts.records import INSTRUCTION_KEYS, StoredFact
-from muniment.memory.facts.rules import is_many_valued, names_value
+from muniment.memory.facts.records import StoredCandidate, StoredFact
 from muniment.memory.patches import Writer, texts_of
+from muniment.store.items import latest
 from muniment.store.ledger import LedgerEntry, entry_of_row
 from muniment.store.reading import content_in, get_entry
 
-__all__ = ["Speakers", "extract", "extract_from", "list_unheard"]
+__all__ = ["BY_RULES", "Speakers", "extract", "extract_from", "is_made_by", "list_unheard", "retract_old_facts"]
 
-BY_PATTERNS = "patterns"
+BY_RULES = "rules"
 NAME = "user.name"
 _FIRST, _INSTANT = datetime.min.replace(tzinfo=UTC), timedelta(microseconds=1)
 
 
 def extract(writer: Writer, event_ids: Any, model: Any) -> list[Candidate]:
     """Candidates from the named events, or from all messages of this run, or of its session where the run has none: by
-    patterns, and by a model where given."""
+    rule, and by a model where given."""
     if model is None:
         return extract_from(writer, _entries(writer, event_ids))
     from muniment.memory.pending_extracting import extract_turns
@@ -85,166 +81,101 @@ def extract_from(writer: Writer, entries: Iterable[LedgerEntry]) -> list[Candida
 
 
 def _by_entry(writer: Writer, entries: Iterable[LedgerEntry]) -> dict[str, list[Candidate]]:
-    """What patterns find, by entry, for all that speak for the user.
-
-    Texts are read in the order of their times, so that what takes a fact back finds it; they are answered as given.
-    """
+    """What the rules find, by entry, for all that speak for the user: read in the order of their times, answered as
+    given."""
     voices = Speakers(writer)
     said = [entry for entry in entries if _is_said(entry) and voices.why_unheard(entry) is None]
     found: dict[str, list[Candidate]] = {}
-    names = _people(writer) if said else {}
     for entry in sorted(said, key=lambda entry: entry.ts):
-        read = {each.candidate_id: each for each in _read(writer, entry, names)}
+        read = {each.candidate_id: each for each in _read(writer, entry)}
         found[entry.id] = list(read.values())
     return {id_: found[id_] for id_ in dict.fromkeys(entry.id for entry in said)}
 
 
-def _people(writer: Writer) -> dict[str, str]:
-    """The names of the user's people, in small letters, and what each is to them: `kim` → `partner`."""
-    facts = writer.ctx.engine.read(
-        writer.scope.tenant_id, lambda reader: [each.fact for each in read_facts(reader, writer.scope)]
-    )
-    found: dict[str, str] = {}
-    for fact in facts:
-        kin = fact.key.removeprefix("user.")
-        is_name = kin in patterns.KIN and fact.status == "active" and isinstance(fact.value, str)
-        if is_name and fact.scope_level == "user":
-            found[str(fact.value).casefold()] = kin
-    return found
-
-
-def _read(writer: Writer, entry: LedgerEntry, names: dict[str, str]) -> Iterator[Candidate]:
-    text = writer.ctx.engine.read(
-        writer.scope.tenant_id,
-        lambda reader: content_in(reader, writer.scope.tenant_id, entry.id, writer.scope.user_id),
-    )
+def _read(writer: Writer, entry: LedgerEntry) -> Iterator[Candidate]:
+    """Propose the end of what earlier words of the user stated, then what these state."""
+    if entry.role != "user":
+        return
+    tenant_id, user_id = writer.scope.tenant_id, writer.scope.user_id
+    text = writer.ctx.engine.read(tenant_id, lambda reader: content_in(reader, tenant_id, entry.id, user_id))
     text = text[: entry.analysed_chars]
-    said = patterns.propose(text, entry.role, entry.ts, names)
-    _know(names, said, writer.ctx.policy.memory.facts)
-    for correction in patterns.corrections(text, entry.role):
-        yield from _put_right(writer, correction, entry)
-    taken_back = patterns.take_back(text, entry.role)
-    taken_back += [back for each in said if (back := opposite_of(each)) is not None]
-    if entry.role == "user" and may_end(text):
-        taken_back += _ended_instructions(writer, text)
-    for back in taken_back:
-        for value in _ended(writer, back, entry):
-            yield propose(writer, _ending(back, value, entry))
-    for each in said:
-        yield propose(writer, _proposed(each, entry.id))
+    for key, quote in find_endings(text).items():
+        for value in writer.ctx.engine.read(tenant_id, partial(_ended, writer.scope, entry, key)):
+            end = format_instant(max(parse_instant(entry.ts), _FIRST + _INSTANT) - _INSTANT)
+            ending = Proposal(key=key, value=value, quote=quote, confidence=CONFIDENCE, why="says that it is over")
+            yield propose(writer, _proposed(ending, entry, end))
+    for each in extract_certain(text):
+        yield propose(writer, _proposed(each, entry))
 
 
-def _know(names: dict[str, str], said: Iterable[Proposal], policy: FactPolicy) -> None:
-    """The names of people that were told. Of whom there is one at a time, the new one takes the place of the old."""
-    for each in said:
-        kin = each.key.removeprefix("user.")
-        if kin not in patterns.KIN:
-            continue
-        if not is_many_valued(each.key, policy):
-            for old in [name for name, known in names.items() if known == kin]:
-                del names[old]
-        names[str(each.value).casefold()] = kin
-
-
-def _proposed(proposal: Proposal, event_id: str) -> Proposed:
+def _proposed(said: Proposal, entry: LedgerEntry, valid_to: str | None = None) -> Proposed:
     request = request_fact(
-        key=proposal.key,
-        value=proposal.value,
-        sources=(event_id,),
-        quote=proposal.quote,
-        confidence=proposal.confidence,
+        key=said.key,
+        value=said.value,
+        sources=(entry.id,),
+        quote=said.quote,
+        confidence=said.confidence,
+        valid_to=valid_to,
     )
-    return Proposed(request, BY_PATTERNS, proposal.why, must_quote=False)
+    return Proposed(request, BY_RULES, said.why, must_quote=False)
 
 
-# -- what is put right --------------------------------------------------------------------------------
+def _ended(scope: Scope, entry: LedgerEntry, key: str, reader: Reader) -> list[Any]:
+    """The values that the rules found for a key before an entry, and that hold until it."""
+    facts = [each.fact for each in read_facts(reader, scope, key) if each.fact.scope_level == "user"]
+    return [fact.value for fact in facts if _holds_until(fact, entry) and is_made_by(reader, fact, BY_RULES)]
 
 
-def _put_right(writer: Writer, correction: Correction, entry: LedgerEntry) -> Iterator[Candidate]:
-    """What was said before in the session, with other words: the old value ends, the new one stands."""
-
-    def standing(reader: Reader) -> list[StoredFact]:
-        facts = [each.fact for each in read_facts(reader, writer.scope)]
-        facts = [fact for fact in facts if fact.status == "active" and fact.scope_level == "user"]
-        meant = [fact for fact in facts if isinstance(fact.value, str) and correction.put_right(fact.value) is not None]
-        return [fact for fact in meant if _is_of_session(reader, fact, entry)]
-
-    for fact in writer.ctx.engine.read(writer.scope.tenant_id, standing):
-        why, said = "corrected in the same session", str(fact.value)
-        back = TakenBack(fact.key, said, correction.quote, why)
-        if is_many_valued(fact.key, writer.ctx.policy.memory.facts):
-            yield propose(writer, _ending(back, fact.value, entry))
-        proposal = Proposal(
-            key=fact.key,
-            value=correction.put_right(said),
-            quote=correction.quote,
-            confidence=back.confidence,
-            why=why,
-        )
-        yield propose(writer, _proposed(proposal, entry.id))
-
-
-def _is_of_session(reader: Reader, fact: StoredFact, entry: LedgerEntry) -> bool:
-    """Was it said in this session, before these words?"""
-    sources = tuple(sorted({id_ for assertion in fact.assertions for id_ in assertion.sources}))
-    rows = select(reader, ENTRIES, (("id", "in", sources),), order=("id",))
-    told = [entry_of_row(entry.scope.tenant_id, row) for row in rows]
-    return any(
-        each.scope.session_id == entry.scope.session_id and each.ts <= entry.ts for each in told if each.id != entry.id
-    )
-
-
-# -- what is taken back -------------------------------------------------------------------------------
-
-
-def _ended(writer: Writer, back: TakenBack, entry: LedgerEntry) -> list[Any]:
-    """The values that the words take back: those that stand, of facts that were said before and not since."""
-    standing = writer.ctx.engine.read(
-        writer.scope.tenant_id, lambda reader: [each.fact for each in read_facts(reader, writer.scope, back.key)]
-    )
-    return [fact.value for fact in standing if _is_taken_back(fact, back, entry)]
-
-
-def _ended_instructions(writer: Writer, text: str) -> list[TakenBack]:
-    """What the words end of what the user asked for before, by key and value."""
-    held = writer.ctx.engine.read(writer.scope.tenant_id, lambda reader: read_facts(reader, writer.scope))
-    standing = [
-        Standing(each.fact.key, each.fact.value)
-        for each in held
-        if each.fact.key.startswith(INSTRUCTION_KEYS) and isinstance(each.fact.value, str)
-    ]
-    ended = ended_by(text, list(dict.fromkeys(standing)))
-    return [TakenBack(each.standing.key, each.standing.text, each.quote, each.why) for each in ended]
-
-
-def _is_taken_back(fact: StoredFact, back: TakenBack, entry: LedgerEntry) -> bool:
-    is_named = back.value is None or names_value(back.value, fact.value)
-    if fact.scope_level != "user" or not is_named:
-        return False
+def _holds_until(fact: StoredFact, entry: LedgerEntry) -> bool:
     here = [assertion for assertion in fact.assertions if entry.id in assertion.sources]
-    if here:  # it was read before: its candidate is there, unless the same message says that the fact holds
+    if here:  # the entry was read before: its candidate is there, unless it stated the fact itself
         return all(assertion.valid_to is not None for assertion in here)
-    moment = _taken_back_at(back, entry)
-    is_older = all(assertion.since <= moment for assertion in fact.assertions)
+    is_older = all(assertion.since <= entry.ts for assertion in fact.assertions)
     return fact.status == "active" and is_older and (fact.until is None or fact.until >= entry.ts)
 
 
-def _taken_back_at(back: TakenBack, entry: LedgerEntry) -> str:
-    """`I quit my job two years ago` says nothing of the job that somebody told of since, unless it is named."""
-    if back.value is not None:
-        return entry.ts
-    said = parse_instant(entry.ts).date()
-    ends = [f"{window.end.isoformat()}T23:59:59.999999Z" for window in resolve(back.quote, said)]
-    return min([entry.ts, *ends])
+def is_made_by(reader: Reader, fact: StoredFact, proposer: str) -> bool:
+    """Whether a fact rests on nothing but proposals of one proposer that nobody decided on."""
+    return all(_is_proposed_by(reader, assertion.origin, proposer) for assertion in fact.assertions)
 
 
-def _ending(back: TakenBack, value: Any, entry: LedgerEntry) -> Proposed:
-    """The proposal that ends a fact: it repeats the fact, which held until just before these words."""
-    end = format_instant(max(parse_instant(entry.ts), _FIRST + _INSTANT) - _INSTANT)
-    request = request_fact(
-        key=back.key, value=value, sources=(entry.id,), quote=back.quote, confidence=back.confidence, valid_to=end
-    )
-    return Proposed(request, BY_PATTERNS, back.why, must_quote=False)
+def _is_proposed_by(reader: Reader, origin: str | None, proposer: str) -> bool:
+    item = None if origin is None else latest(reader, origin)
+    if item is None or item.kind != "candidate" or item.body is None:
+        return False
+    candidate = StoredCandidate.from_wire(item.plain())
+    return candidate.proposed_by == proposer and candidate.decided_by is None
+
+
+# -- what older rules found ----------------------------------------------------------------------------
+
+_OLD_RULES = "patterns"
+"""Who stands as the proposer of what the rules of version 0.1 found."""
+
+
+def retract_old_facts(writer: Writer) -> int:
+    """Retract the user's facts that only the rules of version 0.1 found and today's do not; answer how many.
+
+    What a caller remembered as well, or a person decided on, stays as it is.
+    """
+    ctx, tenant_id = writer.ctx, writer.scope.tenant_id
+
+    def find(reader: Reader) -> list[str]:
+        facts = [each.fact for each in facts_of_level(reader, writer.scope, "user")]
+        standing = [fact for fact in facts if fact.status in ("active", "disputed")]
+        made = [fact for fact in standing if is_made_by(reader, fact, _OLD_RULES)]
+        return [fact.fact_id for fact in made if not _is_found_today(reader, writer.scope, fact)]
+
+    found = ctx.engine.read(tenant_id, find)
+    for fact_id in found:
+        retract_fact(writer, fact_id, (), "found by a rule of version 0.1, which is no longer held to be certain")
+    return len(found)
+
+
+def _is_found_today(reader: Reader, scope: Scope, fact: StoredFact) -> bool:
+    sources = {source for assertion in fact.assertions for source in assertion.sources}
+    texts = [content_in(reader, scope.tenant_id, source, scope.user_id) for source in sorted(sources)]
+    return any((each.key, each.value) == (fact.key, fact.value) for text in texts for each in extract_certain(text))
 
 
 # -- who speaks ---------------------------------------------------------------------------------------
@@ -259,7 +190,7 @@ class Speakers:
         self._heard: dict[str, frozenset[str | None]] = {}
 
     def why_unheard(self, entry: LedgerEntry) -> str | None:
-        """Only messages of role `user` are judged by their speaker; patterns read no others."""
+        """Only messages of role `user` are judged by their speaker; the rules read no others."""
         if entry.role != "user" or is_nameless(entry.speaker):
             return None
         scope = entry.scope

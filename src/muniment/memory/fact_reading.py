@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from muniment.contracts.packet import Fact
+from muniment.contracts.packet import Fact, FactStatus
 from muniment.core.policy import FactPolicy
 from muniment.core.ports.engine import Reader
 from muniment.core.ports.rows import Where, by_ids
@@ -124,7 +124,7 @@ def _nearer(
         )
         for key in keys:
             if not is_many_valued(key, policy):
-                held = fact_items(reader, scope, level, key, status="active")
+                held = fact_items(reader, scope, level, key, ("active",))
                 yield from (item for item in held if item.id not in known_ids)
 
 
@@ -140,9 +140,11 @@ def in_force(found: Iterable[FoundFact], now: str, policy: FactPolicy) -> list[F
     return [each for each in held if each.fact.fact_id not in overridden]
 
 
-def facts_of_level(reader: Reader, scope: Scope, level: str, key: str | None = None) -> list[FactItem]:
-    """The facts of one level, of all statuses; those that were forgotten are not among them."""
-    return read_fact_items(fact_items(reader, scope, level, key))
+def facts_of_level(
+    reader: Reader, scope: Scope, level: str, key: str | None = None, statuses: tuple[FactStatus, ...] = ()
+) -> list[FactItem]:
+    """The facts of one level, of all statuses or of some; those that were forgotten are not among them."""
+    return read_fact_items(fact_items(reader, scope, level, key, statuses))
 
 
 def read_fact_items(items: Iterable[Item]) -> list[FactItem]:

@@ -66,12 +66,12 @@ def level_of(scope: Scope, level: str) -> tuple[Condition, ...]:
 
 
 def fact_items(
-    reader: Reader, scope: Scope, level: str, key: str | None = None, *, status: str | None = None
+    reader: Reader, scope: Scope, level: str, key: str | None = None, statuses: tuple[str, ...] = ()
 ) -> list[Item]:
-    """The facts of one level, of all statuses or of one; those that were forgotten are not among them."""
+    """The facts of one level, of all statuses or of some; those that were forgotten are not among them."""
     where: tuple[Condition, ...] = (("kind", "in", ("fact",)), *level_of(scope, level), ("newest", "=", 1))
     where += () if key is None else (("name", "=", digest_name(key)),)
-    where += () if status is None else (("status", "=", status),)
+    where += (("status", "in", statuses),) if statuses else ()
     return newest_items(reader, where)
 
 

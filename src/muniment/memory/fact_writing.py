@@ -135,7 +135,7 @@ def plan_fact(
     trust = trust_of_evidence(evidence, is_supposed=is_supposed)
     since = request.valid_from or max(each.ts for each in evidence)
     lock_fact(tx, scope, request.scope_level, key)
-    standing = facts_of_level(tx, scope, request.scope_level, key)
+    standing = facts_of_level(tx, scope, request.scope_level, key, ("active", "disputed"))
     saying = Saying(key, value, trust, since, request.valid_to)
     outcome = resolve(saying, [each.fact for each in standing], policy)
     confidence, notes = _confidence(request, policy, trust, is_quoted=quote is not None and not is_supposed)

@@ -33,6 +33,7 @@ _FIELD_BITS = 24
 """Bits of a packed sum for each score: enough for the terms of `_CHARS_MAX` characters."""
 
 _TOKEN = lazy_pattern(r"[^\W\d_]+|\d+|[^\w\s]")
+_QUOTES = str.maketrans(dict.fromkeys("“”„«»「」『』", '"'))
 _UNSPACED = lazy_pattern("[\u3040-\u30ff\u3400-\u9fff]")
 
 
@@ -61,7 +62,7 @@ def score_sentences(sentences: Sequence[str]) -> list[SentenceScores]:
 
 def gate_terms(sentence: str) -> list[int]:
     """The keys of a sentence's terms: words, two and three in a row, its two ends, and runs of letters within words."""
-    tokens = _TOKEN.findall(visible_text(sentence[:_CHARS_MAX]))
+    tokens = _TOKEN.findall(visible_text(sentence[:_CHARS_MAX]).translate(_QUOTES))
     keys: list[int] = []
     last, before = "^", ""
     for token in tokens:

@@ -451,9 +451,9 @@ def _metered(ctx: Context, model: Any, budget: Any) -> MeteredModel:
 
 def _extractor(*, has_model: bool) -> _Extractor:
     from muniment.memory._extract_model import PROMPT_VERSION
-    from muniment.memory.extracting import BY_PATTERNS
+    from muniment.memory.extracting import BY_RULES
 
-    return _Extractor(_BY_MODEL, PROMPT_VERSION) if has_model else _Extractor(BY_PATTERNS, 1)
+    return _Extractor(_BY_MODEL, PROMPT_VERSION) if has_model else _Extractor(BY_RULES, 1)
 
 
 # -- turns ------------------------------------------------------------------------------------------------------

@@ -61,9 +61,9 @@ LONG_CHARS = 2_000
 """A longer statement fits into few profiles, so it is read after all others."""
 QUOTE_BYTES = 20
 """A shorter quotation is a name or a title."""
-OWN_MIN = 168
+OWN_MIN = 152
 """A sentence below it may be somebody else's, or invented."""
-_RULES = 1
+_RULES = 2
 """Raised with every change of what this page makes of a turn."""
 _QUOTATION = lazy_pattern(r"(?m)[\"“”„«»「」『』‘]([^\"“”„«»「」『』‘’]+)[\"“”„«»「」『』’]|^[ \t]*(?:>|```)")
 _USERS_MAX = 256

@@ -1,4 +1,8 @@
-"""Make a text, a JSON value or a turn shorter: at the end of a sentence if there is one, and never in other words."""
+"""Make a text, a JSON value or a turn shorter: at the ends of sentences, and never in other words.
+
+Half a sentence can say the opposite: "I started eating fish again last". So a text is cut at the ends of sentences or
+not at all. Only a value of the working state, in which a cut is marked, may end between words.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +22,13 @@ _SCAN_CHARS_MAX = 200_000
 
 
 def cut_text(text: str, fits: Callable[[str], bool], terms: Collection[str] = ()) -> str | None:
-    """The longest stretch of whole sentences around the one that shares most terms; else its first words; else None."""
+    """The longest stretch of whole sentences around the one that shares most terms, of those that fit; else None."""
     text = text[:_SCAN_CHARS_MAX]
     spans = sentence_spans(text)
-    if not spans:
+    best = next((at for at in _ranked(text, spans, frozenset(terms)) if fits(text[slice(*spans[at])])), None)
+    if best is None:
         return None
-    best = _best(text, spans, frozenset(terms))
     start, end = spans[best]
-    if not fits(text[start:end]):
-        return _cut_words(text[start:end], fits)
     last = furthest(len(spans) - best - 1, lambda more: fits(text[start : spans[best + more][1]]))
     end = spans[best + last][1]
     first = furthest(best, lambda more: fits(text[spans[best - more][0] : end]))
@@ -34,9 +36,9 @@ def cut_text(text: str, fits: Callable[[str], bool], terms: Collection[str] = ()
 
 
 def cut_value(value: Any, fits: Callable[[Any], bool]) -> Any:
-    """A JSON value made shorter: text by `cut_text`, a list by its first items; None where neither helps."""
+    """A JSON value made shorter: text by its sentences or words, a list by its first items; None if neither helps."""
     if isinstance(value, str):
-        return cut_text(value, fits)
+        return cut_text(value, fits) or _cut_words(value[:_SCAN_CHARS_MAX], fits)
     if isinstance(value, list) and len(value) > 1:
         kept = furthest(len(value) - 1, lambda count: count > 0 and fits(value[:count]))
         return value[:kept] if kept else None
@@ -68,10 +70,12 @@ def cut_turn(turn: Turn, fits: Callable[[ShownTurn], bool], terms: Collection[st
     return None if text is None else ShownTurn(turn, text)
 
 
-def _best(text: str, spans: list[tuple[int, int]], terms: frozenset[str]) -> int:
-    if not terms or len(spans) == 1:
-        return 0
-    return max(range(len(spans)), key=lambda at: (len(terms & set(analyze(text[slice(*spans[at])]))), -at))
+def _ranked(text: str, spans: list[tuple[int, int]], terms: frozenset[str]) -> list[int]:
+    """The sentences that share terms, most first; without any, the first sentence alone."""
+    if not terms or len(spans) < 2:
+        return [0] if spans else []
+    shared = [len(terms & set(analyze(text[slice(*span)]))) for span in spans]
+    return sorted((at for at, count in enumerate(shared) if count), key=lambda at: -shared[at]) or [0]
 
 
 def _cut_words(text: str, fits: Callable[[str], bool]) -> str | None:

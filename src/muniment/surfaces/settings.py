@@ -143,7 +143,7 @@ class Settings:
     grader_decides: str
     """When its word counts: `never` (it says where it disagrees), `unknown` (where the rules cannot tell), `always`."""
     extract_model: str
-    """A model that reads what users said (`muniment extract`): `none` (patterns alone), `openai:<base_url>#<model>`."""
+    """A model that reads what users said (`muniment extract`): `none` (rules alone), `openai:<base_url>#<model>`."""
     lessons: str
     """A model that writes lessons of judged runs: `none`, `openai:<base_url>#<model>`."""
     proof_key: str

@@ -116,14 +116,14 @@ def test_an_accepted_candidate_follows_the_rules_of_facts(mem: Memory) -> None:
 @pytest.mark.req("MP-17")
 def test_the_same_proposal_twice_is_one_candidate(mem: Memory, counts: Counts) -> None:
     run = mem.run(user_id="ana")
-    said = run.observe("user", "I live in Berlin. I love hiking.")
+    said = run.observe("user", "My name is Ana. I live in Berlin.")
     first = run.extract()
     assert [(each.key, each.value, each.status) for each in first] == [
+        ("user.name", "Ana", "promoted"),
         ("user.location", "Berlin", "promoted"),
-        ("user.likes", "hiking", "promoted"),
     ]
-    assert {each.quote for each in first} == {"I live in Berlin", "I love hiking"}
-    assert {each.proposed_by for each in first} == {"patterns"}
+    assert {each.quote for each in first} == {"My name is Ana", "I live in Berlin"}
+    assert {each.proposed_by for each in first} == {"rules"}
     before = counts(mem)
     assert run.extract() == run.extract([said.id]) == first
     assert counts(mem) == before

@@ -148,12 +148,12 @@ def test_of_one_user_no_other_is_read(mem: Memory) -> None:
     assert {run.stop_reason for run in mem.runs() if run.task_type == "extract"} == {"OBJECTIVE_ACHIEVED"}
 
 
-def test_without_a_model_patterns_read_what_is_pending(mem: Memory) -> None:
-    mem.run(user_id="ana").observe("user", "I live in Berlin. I love hiking.")
+def test_without_a_model_the_rules_read_what_is_pending(mem: Memory) -> None:
+    mem.run(user_id="ana").observe("user", "My name is Ana. I live in Berlin.")
     report = mem.extract_pending()
-    assert (report.extractor, report.turns, report.by_patterns, report.calls) == ("patterns", 1, 2, 0)
+    assert (report.extractor, report.turns, report.by_patterns, report.calls) == ("rules", 1, 2, 0)
     assert mem.extract_pending().turns == 0
-    assert {fact.value for fact in mem.run(user_id="ana").facts()} == {"Berlin", "hiking"}
+    assert {fact.value for fact in mem.run(user_id="ana").facts()} == {"Ana", "Berlin"}
 
 
 def test_extraction_stands_in_a_session_of_its_own_and_no_conversation_waits(mem: Memory) -> None:

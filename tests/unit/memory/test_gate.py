@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +17,7 @@ sys.path.append(str(Path(__file__).parents[3] / "tools"))
 import fit_gate
 
 ROOT = Path(__file__).parents[3]
+STORES = "benchmarks/truth/stores/development"
 
 HELD_OUT = {
     "safety": (
@@ -189,6 +192,22 @@ def test_work_is_bounded_by_the_first_part_of_a_sentence() -> None:
         long = part * (200_000 // len(part))
         assert score_sentences([long]) == score_sentences([long[:600]])
         assert len(fit_gate.gate_terms(long)) <= 6 * 600
+
+
+def test_sentences_are_not_those_of_the_labelled_stores() -> None:
+    """Nothing is fitted on what the benchmarks measure: no six words in a row, no twelve signs of unspaced scripts."""
+
+    def runs(text: str) -> set[str]:
+        words = re.findall(r"\w+", text.casefold())
+        signs = re.sub(r"[^\u3040-\u9fff]", "", text)
+        spaced = {" ".join(words[at : at + 6]) for at in range(len(words) - 5)}
+        return spaced | {signs[at : at + 12] for at in range(len(signs) - 11)}
+
+    stores = [json.loads(path.read_text("utf-8")) for path in (ROOT / STORES).glob("*.json")]
+    turns = [turn["text"] for store in stores for session in store.get("sessions", ()) for turn in session["turns"]]
+    assert len(turns) > 500
+    measured = set().union(*map(runs, turns))
+    assert {run for each in fit_gate.read_sentences() for run in runs(each.text)} & measured == set()
 
 
 def test_labels_are_known_and_frames_are_distinct() -> None:

@@ -158,10 +158,11 @@ def test_what_was_asked_of_another_assistant_is_no_instruction_here(mem: Memory,
     conversation["mapping"]["ask"]["message"]["content"]["parts"] = ["From now on, always answer in French."]
     mem.store.import_from("chatgpt", [exports.chatgpt_zip(tmp_path / "1.zip", [conversation])], user_id="ana")
     run = mem.run(user_id="ana", session_id="now")
-    run.extract(["msg-ask"])
+    key, asked = "user.instruction.in_language", "always answer in French"
+    run.remember(key, asked, sources=["msg-ask"], quote=asked)
     assert "## The user asked" not in run.compose("responder", query="bonjour", max_tokens=900).text
-    run.observe("user", "From now on, always answer in French.")
-    run.extract()
+    here = run.observe("user", "From now on, always answer in French.")
+    run.remember(key, asked, sources=[here.id], quote=asked)
     assert "## The user asked" in run.compose("responder", query="bonjour", max_tokens=900).text
 
 

@@ -29,7 +29,8 @@ def fill(mem: Memory) -> None:
     run.observe("assistant", "Noted.", ts=DAYS[0])
     run.observe_tool("timetable", content="Turin-Milan 09:00", args={"from": "Turin"}, ts=DAYS[0])
     run.extract()
-    second = run.observe("user", "I moved to Milan.", ts=DAYS[1], speaker="Ana")
+    run.remember("user.likes", "trains", sources=[first.id], quote="I like trains", confidence=0.9)
+    second = run.observe("user", "I live in Milan now.", ts=DAYS[1], speaker="Ana")
     run.extract()
     run.remember("user.budget", 900, sources=[second.id], valid_from=DAYS[1], valid_to="2099-01-01T00:00:00Z")
     wrong = run.remember("user.pet", "cat", sources=[first.id], confidence=0.4, notes="a guess")
@@ -143,7 +144,7 @@ def test_the_packet_says_the_same_and_that_it_was_imported(full: Memory) -> None
         other.store.import_memory(lines(full))
         there = other.run(user_id="ana", session_id="now").compose("responder", query=query, max_tokens=1200).text
     assert "- Lives in Milan (imported from muniment) [" in there
-    assert "Ana, imported from muniment: I moved to Milan." in there
+    assert "Ana, imported from muniment: I live in Milan now." in there
     assert re.sub(r",? \(?imported from muniment\)?|, imported from muniment", "", there) == told
 
 

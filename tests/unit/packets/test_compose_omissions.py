@@ -245,7 +245,7 @@ def test_a_now_that_names_no_instant_is_told_how_to_write_it() -> None:
 def test_what_matches_nothing_takes_a_share_while_hits_wait_and_all_there_is_otherwise() -> None:
     facts = [make_fact(f"f{n}", f"user.thing{n}", f"value{n} of its own kind") for n in range(30)]
     policy = ComposePolicy(facts_max=100, unmatched_share=0.1)
-    hits = [make_hit(f"e{n}", " ".join(f"word{n}x{at}" for at in range(40))) for n in range(40)]
+    hits = [make_hit(f"e{n}", " ".join(f"Word{n}x{at} is here." for at in range(12))) for n in range(40)]
 
     def shown(query: str, **pool: Any) -> int:
         made = composed(make_request(query=query, max_tokens=400), policy=policy, facts=facts, **pool)

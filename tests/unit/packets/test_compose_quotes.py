@@ -81,13 +81,13 @@ def test_a_long_turn_is_cut_to_the_sentences_that_match_and_it_is_recorded() -> 
     assert "quote:e1" in step.reason
 
 
-def test_a_turn_without_sentences_is_cut_at_words_and_cjk_at_signs() -> None:
-    for text in ("word " * 2000, "柏林" * 2000):
-        made = composed(hits=[make_hit("e1", text.strip())], request=make_request(max_tokens=256))
-        (quote,) = made.packet.short_term.key_quotes or (None,)
-        assert quote is not None
-        assert text.startswith(quote.quote)
-        assert not quote.quote.endswith(" ")
+@pytest.mark.req("TM-16")
+def test_a_turn_without_sentences_stands_whole_or_not_at_all() -> None:
+    text = "word " * 2000
+    made = composed(hits=[make_hit("e1", text.strip())], request=make_request(max_tokens=256))
+    assert not made.packet.short_term.key_quotes
+    (omitted,) = [each for each in made.packet.explain.omitted if each.item == "quote:e1"]
+    assert omitted.reason == "over_budget"
 
 
 @pytest.mark.req("MP-15")

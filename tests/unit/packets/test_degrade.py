@@ -8,6 +8,7 @@ import pytest
 
 from muniment.core.text.analyzer import analyze
 from muniment.packets.cutting import cut_text, cut_value
+from products import for_each
 
 TERMS = analyze("bridge harbour")
 
@@ -42,23 +43,47 @@ def test_the_cut_grows_forward_first_and_then_backward_as_long_as_it_fits() -> N
     assert cut_text(text, within(len(text)), TERMS) == text
 
 
+@pytest.mark.req("TM-16")
+@for_each(
+    "text",
+    [
+        "I started eating fish again last month but stopped because it made me ill.",
+        "I am not allergic to nuts, only to the sesame that they are roasted with.",
+        "Deploy on Friday only if both of us have signed the checklist",
+        "我开始吃鱼了但是上个月又停了因为我过敏",
+    ],
+)
+def test_a_sentence_is_never_cut(text: str) -> None:
+    """Half of it may say the opposite: it stands whole or not at all."""
+    for limit in range(len(text)):
+        assert cut_text(text, within(limit), analyze("fish nuts deploy 吃鱼")) is None
+    assert cut_text(text, within(len(text)), analyze("fish nuts deploy 吃鱼")) == text
+
+
+@pytest.mark.req("TM-16")
+def test_where_the_best_sentence_does_not_fit_another_that_shares_a_term_does() -> None:
+    text = "It rained. The bridge that leads over the harbour is closed until the spring. The bridge is old. Bye."
+    assert cut_text(text, within(20), TERMS) == "The bridge is old."
+    assert cut_text(text, within(12), TERMS) is None, "a sentence on something else tells nothing of it"
+
+
 @pytest.mark.req("MP-05")
-def test_a_sentence_that_does_not_fit_is_cut_at_its_words() -> None:
+def test_a_value_that_does_not_fit_is_cut_at_its_words() -> None:
     text = "alpha beta  gamma delta"
-    assert cut_text(text, within(22)) == "alpha beta  gamma"
-    assert cut_text(text, within(17)) == "alpha beta  gamma"
-    assert cut_text(text, within(16)) == "alpha beta"
-    assert cut_text(text, within(5)) == "alpha"
-    assert cut_text(text, within(4)) is None
+    assert cut_value(text, within(22)) == "alpha beta  gamma"
+    assert cut_value(text, within(17)) == "alpha beta  gamma"
+    assert cut_value(text, within(16)) == "alpha beta"
+    assert cut_value(text, within(5)) == "alpha"
+    assert cut_value(text, within(4)) is None
 
 
 @pytest.mark.req("MP-05")
 def test_words_that_are_not_set_apart_are_cut_at_any_sign() -> None:
     """Mutation: a text of one word, or of few, is cut at its spaces alone."""
-    assert cut_text("柏" * 90, within(7)) == "柏" * 7
-    assert cut_text("a b" + "柏" * 90, within(7)) == "a b柏柏柏柏"
-    assert cut_text("x" * 40, within(7)) == "x" * 7
-    assert cut_text("x" * 39, within(7)) is None  # a word of this length is one
+    assert cut_value("柏" * 90, within(7)) == "柏" * 7
+    assert cut_value("a b" + "柏" * 90, within(7)) == "a b柏柏柏柏"
+    assert cut_value("x" * 40, within(7)) == "x" * 7
+    assert cut_value("x" * 39, within(7)) is None  # a word of this length is one
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n\n"])

@@ -7,7 +7,7 @@
     memory.search("where does she live", filters={"user_id": "ana"})["results"]
 
 A memory is something that was said: one event of the ledger, under the event's id. What a text states is also looked
-for (`infer`), by patterns or by a model of yours, and kept as facts on that evidence; a search finds both.
+for (`infer`), by rule or by a model of yours, and kept as facts on that evidence; a search finds both.
 
 Where it differs, on purpose: an update is a new event that takes the place of the old one here, and what was said
 before stays in the ledger (`history` shows it). A delete erases, history included, and leaves a receipt. Nothing

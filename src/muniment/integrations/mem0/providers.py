@@ -62,7 +62,7 @@ def model_of(provider: str, settings: Mapping[str, Any], passed: list[str]) -> A
     if server is None:
         if provider not in _OTHER_MODELS:
             raise ConfigurationError(f"Unsupported LLM provider: {provider}", path="$.llm.provider")
-        passed.append(f"llm.provider {provider} (facts are found by patterns; any model: Memory(mem, model=…))")
+        passed.append(f"llm.provider {provider} (facts are found by rule; any model: Memory(mem, model=…))")
         return None
     from muniment.core.policy import ExtractionPolicy
     from muniment.memory._extract_model import load_turn_model

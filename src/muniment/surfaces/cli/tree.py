@@ -76,7 +76,7 @@ _MEMORY = _group(
     "What is remembered of a user: episodes, candidates for facts, events.",
     "`muniment search` and `muniment facts` read it, `muniment forget` erases from it.",
     episodes=Entry("List a user's episodes and their best sentences.", "memory:episodes"),
-    extract=Entry("Propose facts from what a user said by patterns, with their quotes.", "memory:extract"),
+    extract=Entry("Propose facts from what a user said by rule, with their quotes.", "memory:extract"),
     candidates=Entry("List the candidates for facts, and what became of them.", "memory:candidates"),
     history=Entry("List everything that a key ever held.", "memory:history"),
     events=Entry("List a user's events, session by session, in order.", "memory:events"),

@@ -202,7 +202,7 @@ extract = Command(
     function=_extract,
     on="user call",
     calls=("memory.entries", "memory.run", "run.unheard"),
-    about="Looks for facts in what a user said, by patterns, and proposes each as a candidate (`muniment extract` has "
+    about="Looks for facts in what a user said, by rule, and proposes each as a candidate (`muniment extract` has "
     "a model read what is pending). Those that the policy "
     "is sure of become facts at once, the others wait for a decision. What was proposed before is not proposed again. "
     "Messages of role user speak for the user, unless their speaker goes by another name: how many were left aside, "
@@ -251,7 +251,7 @@ def _show_read(call: Call) -> Iterator[str]:
         for reason, count in report.rejected.items():
             yield f"  rejected {count}: {_words(reason)}"
     if report.by_patterns:
-        yield f"  {counted(report.by_patterns, 'candidate')} by patterns"
+        yield f"  {counted(report.by_patterns, 'candidate')} by rule"
     if report.withheld:
         yield f"  passed over: {counted(report.withheld, 'turn')} (not the user's own, empty, or like instructions)"
     if report.unreadable:
@@ -278,7 +278,7 @@ extract_pending = Command(
     words={
         "user_id": Word("One user (default: all of the tenant)."),
         "model": Word(
-            "A model behind a server of OpenAI's kind (default: the setting extract_model, else patterns alone).",
+            "A model behind a server of OpenAI's kind (default: the setting extract_model, else the rules alone).",
             metavar="URL#NAME",
             type=click.STRING,
         ),

@@ -19,6 +19,7 @@ from muniment.surfaces.cli.rates import rates
 from muniment.surfaces.cli.terminal import counted, one_line, progress_bar, visible, when
 
 if TYPE_CHECKING:
+    from muniment.handles.memory import Memory
     from muniment.store.ledger import Receipt
     from muniment.store.reports import VerifyReport
 
@@ -383,6 +384,7 @@ class _Upgraded(NamedTuple):
     tenants: tuple[str, ...]
     written: dict[str, int]
     verified: VerifyReport
+    retracted: int
 
 
 def _upgrade(call: Call, old: str, new: str) -> _Upgraded:
@@ -390,7 +392,7 @@ def _upgrade(call: Call, old: str, new: str) -> _Upgraded:
     from muniment.store.upgrade import new_store, read_old
     from muniment.surfaces.settings import open_store, shown_db
 
-    tenants, written = [], Counter[str]()
+    tenants, written, retracted = [], Counter[str](), 0
     with read_old(old) as found, new_store(new) as target:
         with (
             open_store(replace(call.settings, db=target)) as memory,
@@ -400,6 +402,7 @@ def _upgrade(call: Call, old: str, new: str) -> _Upgraded:
                 report = memory.import_(check_dump(tenant.lines), progress=advance)
                 tenants.append(report.tenant_id)
                 written.update(report.written)
+                retracted += _retract_old_facts(memory, report.tenant_id)
             verified = memory.verify()
         if not verified.ok:
             raise StoreDamaged(
@@ -408,7 +411,16 @@ def _upgrade(call: Call, old: str, new: str) -> _Upgraded:
                 hint="`muniment verify` of version 0.1 names what is damaged; restore a backup, or export user by user",
                 details=verified.to_wire(),
             )
-    return _Upgraded(shown_db(new), tuple(tenants), dict(written), verified)
+    return _Upgraded(shown_db(new), tuple(tenants), dict(written), verified, retracted)
+
+
+def _retract_old_facts(memory: Memory, tenant_id: str) -> int:
+    """Retract what rules of version 0.1 found, in a session of its own for each user who has such facts."""
+    from muniment.memory.extracting import retract_old_facts
+
+    users = [user.user_id for user in memory.store.users(tenant_id=tenant_id)]
+    runs = (memory.run(tenant_id=tenant_id, user_id=user, session_id="upgrade-from-0.1") for user in users)
+    return sum(retract_old_facts(run._writer()) for run in runs)
 
 
 def _first_fault(report: VerifyReport) -> str:
@@ -422,6 +434,8 @@ def _show_upgraded(call: Call) -> Iterator[str]:
     rows = ", ".join(f"{count} {name}" for name, count in done.written.items() if count)
     yield f"{done.db}: {counted(len(done.tenants), 'tenant')} copied ({rows or 'nothing'})"
     yield f"verified: {counted(done.verified.entries, 'event')} in {counted(done.verified.sessions, 'session')}"
+    if done.retracted:
+        yield f"retracted: {counted(done.retracted, 'fact')} that rules of version 0.1 found"
 
 
 upgrade = Command(
@@ -431,6 +445,7 @@ upgrade = Command(
     words={"old": Word(metavar="OLD"), "new": Word(metavar="NEW")},
     about="OLD is a SQLite file or a dump of version 0.1, and stays as it is. NEW is a new file, or an address of "
     "PostgreSQL without a store. What was written, builds and receipts are copied and verified; if anything fails, "
-    "nothing is left at NEW. API keys are not copied. A dump holds one tenant: bring in further ones with "
+    "nothing is left at NEW. Facts that the rules of version 0.1 found are retracted, unless today's rules find them "
+    "too. API keys are not copied. A dump holds one tenant: bring in further ones with "
     "`muniment store import`.",
 )

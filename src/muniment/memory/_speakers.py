@@ -8,16 +8,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Set
 
-from muniment.core.text.word_lists import WordList
-
 __all__ = ["ANOTHER", "SEVERAL", "is_nameless", "why_unheard"]
 
 ANOTHER = "another name than the user's"
 SEVERAL = "several speak for the user here, and none of them by a name known as the user's"
 
-_WORDS = WordList(__package__, "speakers.txt")
-_NAMELESS = frozenset(("", *_WORDS.words("nameless")))
-_NO_IDS = _NAMELESS | frozenset(_WORDS.words("no ids"))
+_NAMELESS = frozenset(
+    ("", "user", "me", "myself", "human", "i", "customer", "client", "caller", "用户", "用戶", "我")
+) | {"사용자", "나", "저"}
+"""What chat programs call whoever speaks."""
+_NO_IDS = _NAMELESS | {"default", "guest", "admin", "test", "tester", "demo", "anonymous", "owner", "someone", "local"}
+"""Ids of users that read as names and are none."""
 _WORD = re.compile(r"[^\W\d_]+")
 _NAME = re.compile(r"[^\W\d_]{2,}(?:[ .'’-][^\W\d_]+)*")
 
