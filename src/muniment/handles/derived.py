@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from muniment.memory.documents.projection import document_without, project_document
 from muniment.memory.episodes.given_summary import GIVEN_SUMMARY, project_given_summary
+from muniment.memory.extraction import EXTRACTION, extraction_without, project_extraction
 from muniment.memory.facts.insight_projection import (
     candidate_without,
     insight_without,
@@ -24,7 +25,6 @@ from muniment.memory.facts.projection import fact_terms, fact_without, project_f
 from muniment.memory.facts.state_projection import project_state, state_without
 from muniment.memory.index import RecallIndex
 from muniment.memory.kept.rows import SessionPlaces
-from muniment.memory.pending_extracting import EXTRACTION, extraction_without, project_extraction
 from muniment.memory.session_rows import SessionRows
 from muniment.packets.build_checking import build_fault
 from muniment.packets.mark_checking import mark_faults
