@@ -1,9 +1,9 @@
 """Extracts and episodes of sessions in storage, and those of entries that the watermark has not reached.
 
-An extract tells what a stretch of a session comes to, as places in its entries (`episodes.extracts`); an episode is a
-stretch that belongs together in time (`episodes.cuts`). Both are pure functions of the entries. Their rows follow the
-ledger with the index (`memory.index`): a user's rows are those that the first `users.indexed` entries give. What later
-entries give is computed when it is asked for, so that readers see the same wherever the watermark is.
+An extract tells what was settled in a stretch of a session, as places in its entries (`episodes.extracts`); an episode
+is a stretch that belongs together in time (`episodes.cuts`). Both are pure functions of the entries. Their rows follow
+the ledger with the index (`memory.index`): a user's rows are those that the first `users.indexed` entries give. What
+later entries give is computed when it is asked for, so that readers see the same wherever the watermark is.
 
 Rows of a forgotten turn: an extract is made again without it, an episode keeps its cuts.
 """
@@ -15,7 +15,6 @@ from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
-from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.core.limits import drop_tenant
@@ -25,17 +24,12 @@ from muniment.core.ports.schema import ENTRIES, EPISODES, EXTRACTS, EpisodeRow, 
 from muniment.core.scope import is_corpus, is_reserved
 from muniment.memory.episodes.cuts import TurnPlace, cut, unbegun
 from muniment.memory.episodes.extracts import (
-    FAN,
-    FORMAT,
-    LEVELS,
     STRETCH,
-    Extract,
+    Span,
     decode_extract,
     encode_extract,
     extract_turns,
     first_of,
-    merge_extracts,
-    size_of,
 )
 from muniment.memory.turn_reading import LiveTurn, live_turns
 from muniment.store.turns import can_be_turn
@@ -112,37 +106,16 @@ def _last_episode(reader: Reader, user_id: str, piece: SessionPiece) -> EpisodeR
 
 
 def _extend_extracts(tx: Transaction, user_id: str, piece: SessionPiece) -> None:
-    """Write the extracts of the stretches that end within a piece, each level behind the one below it."""
-    start = (piece.first - 1) // STRETCH * STRETCH + 1
-    for at in range(start, piece.last // STRETCH * STRETCH, STRETCH):
-        _insert(tx, user_id, piece.session_id, 0, at, piece)
-        for level in range(1, LEVELS):
-            if (at + STRETCH - 1) % size_of(level):
-                break
-            _insert(tx, user_id, piece.session_id, level, first_of(level, at))
+    """Write the extracts of the stretches that end within a piece."""
+    for at in range(first_of(piece.first), piece.last // STRETCH * STRETCH, STRETCH):
+        _insert(tx, user_id, piece.session_id, at, piece)
 
 
-def _insert(
-    tx: Transaction, user_id: str, session_id: str, level: int, at: int, piece: SessionPiece | None = None
-) -> None:
-    if level == 0:
-        extract = extract_turns(list(_turns(tx, user_id, session_id, at, piece).values()))
-    else:
-        inside: tuple[Condition, ...] = (
-            ("level", "=", level - 1),
-            ("first", ">=", at),
-            ("first", "<", at + size_of(level)),
-        )
-        rows = select(tx, EXTRACTS, (*_of_session(user_id, session_id), *inside))
-        extract = _merged(tx, user_id, session_id, [decode_extract(row.data) or Extract() for row in rows])
-    insert(tx, EXTRACTS, [ExtractRow(user_id, session_id, level, at, encode_extract(extract))])
-
-
-def _merged(reader: Reader, user_id: str, session_id: str, parts: Sequence[Extract]) -> Extract:
-    seqs = tuple(sorted({span.seq for part in parts for span in part.lines}))
-    where = (*_of_session(user_id, session_id), ("seq", "in", seqs), ("receipt_id", "=", None))
-    rows = select(reader, ENTRIES, where, order=_BY_SEQ)
-    return merge_extracts(parts, {turn.seq: turn.read for turn in live_turns(reader, rows)})
+def _insert(tx: Transaction, user_id: str, session_id: str, at: int, piece: SessionPiece | None = None) -> None:
+    """Write the extract of a stretch; nothing for one in which nothing was settled."""
+    spans = extract_turns(_turns(tx, user_id, session_id, at, piece).values())
+    if spans:
+        insert(tx, EXTRACTS, [ExtractRow(user_id, session_id, at, encode_extract(spans))])
 
 
 def _turns(
@@ -165,20 +138,24 @@ def _of_session(user_id: str, session_id: str) -> tuple[Condition, ...]:
 # -- reading, wherever the watermark is ---------------------------------------------------------------
 
 
+_Place = tuple[str, int, str, int]
+"""A user, how many forgets touched them, a session, the first entry of a stretch."""
+
+
 class ExtractCache:
     """Extracts that the watermark has not reached, by tenant and place; the oldest are let go. Thread-safe."""
 
     def __init__(self) -> None:
-        self._held: OrderedDict[tuple[str, tuple[str, int, str, int, int]], Extract] = OrderedDict()
+        self._held: OrderedDict[tuple[str, _Place], tuple[Span, ...]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, tenant_id: str, place: tuple[str, int, str, int, int]) -> Extract | None:
+    def get(self, tenant_id: str, place: _Place) -> tuple[Span, ...] | None:
         with self._lock:
             return self._held.get((tenant_id, place))
 
-    def put(self, tenant_id: str, place: tuple[str, int, str, int, int], extract: Extract) -> None:
+    def put(self, tenant_id: str, place: _Place, spans: tuple[Span, ...]) -> None:
         with self._lock:
-            self._held[tenant_id, place] = extract
+            self._held[tenant_id, place] = spans
             while len(self._held) > CACHED_MAX:
                 self._held.popitem(last=False)
 
@@ -188,12 +165,11 @@ class ExtractCache:
 
 
 class StoredExtracts(NamedTuple):
-    """The fewest extracts that cover a session from its start, in order."""
+    """What was settled in a session from its start on, in the order said."""
 
-    extracts: tuple[tuple[int, Extract], ...]
-    """Each with its level."""
+    spans: tuple[Span, ...]
     covered: int
-    """The number of the last entry that they cover."""
+    """The number of the last entry that was looked at for it: the end of a stretch."""
     digest: str
     """Which state of the session they stand for."""
 
@@ -201,54 +177,27 @@ class StoredExtracts(NamedTuple):
 def read_extracts(
     ctx: Context, reader: Reader, tenant_id: str, user_id: str, session_id: str, last_seq: int
 ) -> StoredExtracts:
-    """The extracts of a session whose last entry has this number. Of each level at most as many are read as one of the
-    next has; those that are not stored yet are computed."""
-    source = _ExtractSource(ctx, reader, tenant_id, user_id, session_id)
-    found: list[tuple[int, Extract]] = []
-    covered, hasher = 0, sha256()
-    for level in reversed(range(LEVELS)):
-        end = last_seq // size_of(level) * size_of(level)
-        if covered >= end:
-            continue
-        for extract in source.read(level, covered, end):
-            found.append((level, extract))
-            hasher.update(encode_extract(extract))
-        covered = end
-    return StoredExtracts(tuple(found), covered, f"{covered}-{hasher.hexdigest()}")
+    """The extracts of a session whose last entry has this number. Those that are not stored yet are computed."""
+    covered = last_seq // STRETCH * STRETCH
+    if not covered:
+        return StoredExtracts((), 0, "0")
+    stored = {row.first: decode_extract(row.data) for row in select(reader, EXTRACTS, _of_session(user_id, session_id))}
+    spans = [span for own in stored.values() for span in own or ()]
+    beyond = _last_indexed(reader, user_id, session_id) // STRETCH * STRETCH
+    unread = [at for at, own in stored.items() if own is None]
+    for at in (*unread, *range(beyond + 1, covered + 1, STRETCH)):
+        spans += _computed(ctx, reader, tenant_id, user_id, session_id, at)
+    spans.sort()
+    return StoredExtracts(tuple(spans), covered, f"{covered}-{sha256(encode_extract(spans)).hexdigest()}")
 
 
-class _ExtractSource:
-    """The extracts of one session, from their rows or computed from its entries."""
-
-    def __init__(self, ctx: Context, reader: Reader, tenant_id: str, user_id: str, session_id: str) -> None:
-        self._ctx, self._reader, self._tenant_id = ctx, reader, tenant_id
-        self._user_id, self._session_id = user_id, session_id
-        self._generation: int | None = None
-
-    def read(self, level: int, after: int, end: int) -> list[Extract]:
-        """Those of a level over the entries behind one number and up to another."""
-        where = (*_of_session(self._user_id, self._session_id), ("level", "=", level), ("first", ">", after))
-        rows = select(self._reader, EXTRACTS, (*where, ("first", "<=", end)))
-        stored = {row.first: decode_extract(row.data) for row in rows}
-        return [stored.get(at) or self._computed(level, at) for at in range(after + 1, end + 1, size_of(level))]
-
-    def _computed(self, level: int, at: int) -> Extract:
-        cache, place = self._ctx.cache(ExtractCache), self._place(level, at)
-        found = cache.get(self._tenant_id, place)
-        if found is None:
-            if level == 0:
-                turns = _turns(self._reader, self._user_id, self._session_id, at)
-                found = extract_turns(list(turns.values()))
-            else:
-                parts = self.read(level - 1, at - 1, at - 1 + size_of(level))
-                found = _merged(self._reader, self._user_id, self._session_id, parts)
-            cache.put(self._tenant_id, place, found)
-        return found
-
-    def _place(self, level: int, at: int) -> tuple[str, int, str, int, int]:
-        if self._generation is None:
-            self._generation = read_user(self._reader, self._user_id).generation
-        return self._user_id, self._generation, self._session_id, level, at
+def _computed(ctx: Context, reader: Reader, tenant_id: str, user_id: str, session_id: str, at: int) -> tuple[Span, ...]:
+    cache, place = ctx.cache(ExtractCache), (user_id, read_user(reader, user_id).generation, session_id, at)
+    found = cache.get(tenant_id, place)
+    if found is None:
+        found = extract_turns(_turns(reader, user_id, session_id, at).values())
+        cache.put(tenant_id, place, found)
+    return found
 
 
 class _Entry(NamedTuple):
@@ -330,8 +279,7 @@ class SessionRows:
         places = sorted({place for place in found if not is_reserved(place.user_id)})
         for user_id in dict.fromkeys(place.user_id for place in places):
             lock_user(tx, user_id)
-        by_session = groupby(places, key=lambda place: (place.user_id, place.session_id))
-        return sum(_remake(tx, level, own) for _, each in by_session if (own := list(each)) for level in range(LEVELS))
+        return sum(_remake(tx, *stretch) for stretch in sorted({(*each[:2], first_of(each.seq)) for each in places}))
 
     def rebuild(self, tx: Transaction, user_id: str) -> None:
         """Make again what corpora keep; the rest is rebuilt with the index."""
@@ -349,15 +297,11 @@ class SessionRows:
         )
 
 
-def _remake(tx: Transaction, level: int, places: Sequence[_EntryPlace]) -> int:
-    touched = sorted({(user_id, session_id, first_of(level, seq)) for user_id, session_id, seq in places})
-    changed = 0
-    for user_id, session_id, at in touched:
-        where = (*_of_session(user_id, session_id), ("level", "=", level), ("first", "=", at))
-        if tx.do(Delete("extracts", where)):
-            _insert(tx, user_id, session_id, level, at)
-            changed += 1
-    return changed
+def _remake(tx: Transaction, user_id: str, session_id: str, at: int) -> int:
+    removed = tx.do(Delete("extracts", (*_of_session(user_id, session_id), ("first", "=", at))))
+    if removed:
+        _insert(tx, user_id, session_id, at)
+    return removed
 
 
 class _Seq(NamedTuple):
@@ -373,24 +317,14 @@ def _last_indexed(reader: Reader, user_id: str, session_id: str) -> int:
 
 
 def _extract_fault(reader: Reader, user_id: str, session_id: str, indexed: int) -> tuple[int, str] | None:
-    made: dict[tuple[int, int], Extract] = {}
-    for level in range(LEVELS):
-        size = size_of(level)
-        for at in range(1, indexed // size * size + 1, size):
-            if level == 0:
-                made[level, at] = extract_turns(list(_turns(reader, user_id, session_id, at).values()))
-            else:
-                parts = [made[level - 1, at + size_of(level - 1) * number] for number in range(FAN)]
-                made[level, at] = _merged(reader, user_id, session_id, parts)
+    stretches = range(1, indexed // STRETCH * STRETCH + 1, STRETCH)
+    made = {at: extract_turns(_turns(reader, user_id, session_id, at).values()) for at in stretches}
     for row in stream(reader, EXTRACTS, _of_session(user_id, session_id)):
-        wanted, extract = made.pop((row.level, row.first), None), decode_extract(row.data)
-        is_old = extract is None and row.data[:1] < bytes((FORMAT,))  # computed again by whoever reads it
-        if wanted is None or (extract != wanted and not is_old):
+        wanted = made.pop(row.first, ())
+        if not wanted or decode_extract(row.data) != wanted:
             return row.first, f"the extract of its entries from {row.first} on is not what they say"
-    if made:
-        _, at = min(made)
-        return at, f"the extract of its entries from {at} on is missing"
-    return None
+    missing = next((at for at, spans in made.items() if spans), None)
+    return None if missing is None else (missing, f"the extract of its entries from {missing} on is missing")
 
 
 def _episode_fault(reader: Reader, user_id: str, session_id: str, indexed: int) -> tuple[int, str] | None:

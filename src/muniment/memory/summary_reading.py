@@ -1,8 +1,7 @@
 """The summary of a whole session, read from its extracts and its last turns, however long it is.
 
-What was settled comes first and stays: constraints, commitments and decisions in the order said, unless a later turn
-ends one. Then the best sentences, of older stretches fewer, in the order said. The rows and turns that are read for it
-are bounded; what is left out over a bound is counted.
+It holds what was settled: constraints, commitments and decisions in the order said, unless a later turn ends one; and
+the summary that the caller gave. What is left out over a bound is counted.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from muniment.core.ports.schema import SESSIONS
 from muniment.core.text.sentences import words_of
 from muniment.memory.caches import TurnCache
 from muniment.memory.episodes.agreements import AGREEMENT_KINDS, ends_agreement
-from muniment.memory.episodes.extracts import Span, strongest
-from muniment.memory.episodes.salience import best_lines, line_of
+from muniment.memory.episodes.extracts import Span, extract_turns, strongest
+from muniment.memory.episodes.salience import line_of
 from muniment.memory.session_rows import StoredExtracts, read_extracts
 from muniment.memory.summary_writing import newest_given
 from muniment.memory.turn_reading import turns_at
@@ -35,11 +34,6 @@ __all__ = ["RECENT_ENTRIES", "SessionSummary", "read_summary"]
 
 RECENT_ENTRIES = 60
 """How many of the last entries the caller has read: more than a stretch, so that nothing lies between."""
-RECENT_LINES = 6
-LINES_OF_STRETCH, LINES_OF_MORE = 2, 3
-"""Sentences of a stretch of the lowest level, and of one of any other."""
-LINES_MAX = 36
-_WEIGHTS = 1_000
 
 
 class Counted(NamedTuple):
@@ -54,45 +48,35 @@ class Counted(NamedTuple):
 class SessionSummary(NamedTuple):
     lines: tuple[SessionLine, ...]
     not_gathered: tuple[Counted, ...]
-    """What is not in it: entries of a store of before that were not read, and agreements."""
+    """Agreements that are not in it."""
 
 
-def read_summary(
-    ctx: Context, reader: Reader, scope: Scope, recent: Sequence[ReadTurn], window: Sequence[ReadTurn]
-) -> SessionSummary:
-    """`recent` are the turns among the last `RECENT_ENTRIES` of the session, `window` those that the packet shows."""
+def read_summary(ctx: Context, reader: Reader, scope: Scope, recent: Sequence[ReadTurn]) -> SessionSummary:
+    """`recent` are the turns among the last `RECENT_ENTRIES` of the session."""
     tenant_id, user_id, session_id = scope.tenant_id, scope.user_id, scope.session_id
     session = get(reader, SESSIONS, (user_id, session_id))
     if session is None:
         return SessionSummary((), ())
     stored = read_extracts(ctx, reader, tenant_id, user_id, session_id, session.head_seq)
-    first_recent = session.head_seq - RECENT_ENTRIES + 1
 
     def read() -> SessionSummary:
         settled, left = _settled(stored, recent)
-        best = _best(stored, first_recent)
         turns = {read.turn.seq: read.turn for read in recent}
-        missing = {span.seq for spans in (*settled.values(), best) for span in spans} - turns.keys()
+        missing = {span.seq for spans in settled.values() for span in spans} - turns.keys()
         found = turns_at(ctx, reader, tenant_id, user_id, session_id, missing) if missing else {}
         turns |= {seq: turn.read.turn for seq, turn in found.items()}
         agreed, fallen = _agreed(settled, turns)
-        shown = {each.turn.id for each in window}
-        before = [each for each in recent if each.turn.id not in shown and each.turn.role != "tool"]
-        unread = max(0, first_recent - 1 - stored.covered)
-        entries = Counted("summary", session.head_seq, session.head_seq - unread, {"unread": unread})
-        counted = (entries, *_counted(agreed, fallen, left))
-        return SessionSummary((*agreed, *_sentences(best, before, turns, agreed)), counted)
+        return SessionSummary(tuple(agreed), tuple(_counted(agreed, fallen, left)))
 
-    state = (user_id, session_id, stored.digest, str(first_recent), str(len(window)))
+    state = (user_id, session_id, stored.digest)
     ids = (each.turn.id for each in recent)
     found = ctx.cache(TurnCache).glean("summary", tenant_id, (*state, *ids), read)
     given = newest_given(reader, user_id, session_id)
-    return found if given is None else found._replace(lines=_with_given(found.lines, given))
+    return found if given is None else found._replace(lines=(*found.lines, _given_line(given)))
 
 
-def _with_given(lines: Sequence[SessionLine], given: GivenSummary) -> tuple[SessionLine, ...]:
-    """What the caller gave stands after what was settled."""
-    line = SessionLine(
+def _given_line(given: GivenSummary) -> SessionLine:
+    return SessionLine(
         evidence_id=given.summary_id,
         text=given.text,
         ts=given.given_at,
@@ -102,35 +86,18 @@ def _with_given(lines: Sequence[SessionLine], given: GivenSummary) -> tuple[Sess
         sources=given.sources,
         flags=given.flags,
     )
-    settled = tuple(each for each in lines if each.kind is not None)
-    return (*settled, line, *lines[len(settled) :])
 
 
 def _settled(stored: StoredExtracts, recent: Iterable[ReadTurn]) -> tuple[dict[str, list[Span]], dict[str, int]]:
     """Agreements by kind, the strongest and newest of all that the session has; and how many there are besides."""
-    spans = [span for _, extract in stored.extracts for span in extract.agreements]
-    spans += [
-        Span(read.turn.seq, found.start, found.end, found.strength, found.kind)
-        for read in recent
-        if read.turn.seq > stored.covered
-        for found in read.agreements
-    ]
+    spans = [*stored.spans, *extract_turns(read for read in recent if read.turn.seq > stored.covered)]
     settled: dict[str, list[Span]] = {kind: strongest(spans, kind) for kind in AGREEMENT_KINDS}
     left: dict[str, int] = {}
-    for number, kind in enumerate(AGREEMENT_KINDS):
-        all_of_kind = sum(span.kind == kind for span in spans) + sum(each.left[number] for _, each in stored.extracts)
-        if kind != "end" and all_of_kind > len(settled[kind]):
-            left[kind] = all_of_kind - len(settled[kind])
+    for kind in AGREEMENT_KINDS:
+        more = sum(span.kind == kind for span in spans) - len(settled[kind])
+        if kind != "end" and more:
+            left[kind] = more
     return settled, left
-
-
-def _best(stored: StoredExtracts, first_recent: int) -> list[Span]:
-    """The best sentences of what lies before the last turns, in the order said."""
-    found: list[Span] = []
-    for level, extract in stored.extracts:
-        older = [span for span in extract.lines if span.seq < first_recent]
-        found += sorted(older, key=lambda span: (-span.weight, span))[: LINES_OF_MORE if level else LINES_OF_STRETCH]
-    return sorted(sorted(found, key=lambda span: (-span.weight, span))[:LINES_MAX])
 
 
 def _agreed(
@@ -178,22 +145,5 @@ def _is_ended(span: Span, turn: Turn, text: str, ends: Sequence[tuple[Span, Turn
     )
 
 
-def _sentences(
-    best: Sequence[Span], before: Sequence[ReadTurn], turns: Mapping[int, Turn], agreed: Sequence[SessionLine]
-) -> list[SessionLine]:
-    """The best sentences, older ones from the extracts, then of the last turns; none that is there already."""
-    there = {(line.evidence_id, line.text) for line in agreed}
-    older = [
-        _line(turns[span.seq], turns[span.seq].text[span.start : span.end], span.weight / _WEIGHTS)
-        for span in best
-        if span.seq in turns
-    ]
-    places = {read.turn.id: read.turn.seq for read in before}
-    recent = sorted(best_lines(before, RECENT_LINES), key=lambda line: places[line.evidence_id])
-    lines = [*older, *(SessionLine.from_wire(line.to_wire()) for line in recent)]
-    return [line for line in lines if line.text and (line.evidence_id, line.text) not in there]
-
-
-def _line(turn: Turn, text: str, weight: float, kind: SummaryKind | None = None) -> SessionLine:
-    plain = line_of(turn, text, weight).to_wire()
-    return SessionLine.from_wire(plain if kind is None else plain | {"kind": kind})
+def _line(turn: Turn, text: str, weight: float, kind: SummaryKind) -> SessionLine:
+    return SessionLine.from_wire(line_of(turn, text, weight).to_wire() | {"kind": kind})

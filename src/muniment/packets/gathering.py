@@ -81,7 +81,7 @@ def gather(
     if not request.exclude_session:
         session = _last(ctx, reader, request, _in_session(request, scope.session_id), SESSION_TURNS)
     window = session[-policy.compose.window_turns :] if policy.compose.window_turns else session[:0]
-    summary = None if request.exclude_session else read_summary(ctx, reader, scope, session, window)
+    summary = None if request.exclude_session else read_summary(ctx, reader, scope, session)
     run = gather_run(reader, scope, wanted, policy.compose, opening, cues.holds if cues.is_wall else None)
     results = _key_results(ctx, reader, request, policy.compose, index, session)
     tools = tuple(_tool(read) for read in results)

@@ -11,7 +11,7 @@ import pytest
 import muniment
 from muniment.core.ports.engine import Count, Delete, Patch, Select
 from muniment.handles.memory import Memory
-from muniment.memory.episodes.extracts import CARRIED_MAX, FAN, STRETCH, decode_extract, encode_extract
+from muniment.memory.episodes.extracts import SHOWN_MAX, STRETCH, decode_extract, encode_extract
 from muniment.memory.session_rows import read_extracts
 from muniment.packets.builds import Build
 from muniment.store.engines import sqlite as views
@@ -67,25 +67,13 @@ def test_a_prohibition_of_the_third_turn_is_in_every_packet_after_120(any_mem: M
                 assert any_mem.replay(build.id).packet_bytes == build.packet_bytes
 
 
-def test_it_covers_the_whole_session_in_the_order_said(any_mem: Memory) -> None:
-    ids = fill(any_mem, chatter(400))
-    lines = summary_of(any_mem)
-    places = [ids.index(line.evidence_id) for line in lines]
-    assert places == sorted(places)
-    assert min(places) < 48
-    assert max(places) > 340
-    assert len({place // 48 for place in places}) >= 8
-
-
-def test_what_was_settled_comes_first_then_the_sentences(any_mem: Memory) -> None:
+def test_what_was_settled_is_told_in_the_order_said_and_nothing_else(any_mem: Memory) -> None:
     turns = chatter(150)
     turns[10] = ("user", "Let's go with option B.")
     turns[90] = ("assistant", "I'll send you the list by Friday.")
     turns[120] = ("user", BAN)
     fill(any_mem, turns)
-    lines = summary_of(any_mem)
-    assert [line.kind for line in lines[:3]] == ["decision", "commitment", "constraint"]
-    assert {line.kind for line in lines[3:]} == {None}
+    assert [line.kind for line in summary_of(any_mem)] == ["decision", "commitment", "constraint"]
 
 
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
@@ -96,20 +84,20 @@ def test_rows_are_the_same_on_every_engine_and_hold_no_word(make: Maker, engine:
     for each in (mem, other):
         fill(each, turns)
     assert rows_of(mem) == rows_of(other)
-    assert [(level, first) for _, _, level, first, _ in rows_of(mem)] == [(0, 1), (0, 49), (0, 97)]
+    assert [first for _, _, first, _ in rows_of(mem)] == [1], "no row for a stretch in which nothing was settled"
     for *_, data in rows_of(mem):
         assert b"hotel" not in data
         assert encode_extract(decode_extract(data)) == data  # type: ignore[arg-type]
 
 
 def test_turn_by_turn_and_at_once_come_to_the_same(make: Maker) -> None:
-    turns = chatter(STRETCH * FAN + 60)
-    turns[100] = ("user", BAN)
+    turns = chatter(STRETCH * 6 + 20)
+    turns[100] = turns[200] = ("user", BAN)
     at_once, apart = make("memory"), make("memory")
     fill(at_once, turns)
     for at in range(0, len(turns), 7):
         fill(apart, turns[at : at + 7])
-    assert [row[2:4] for row in rows_of(at_once)][-1] == (1, 1)
+    assert [row[2] for row in rows_of(at_once)] == [97, 193]
     assert rows_of(at_once) == rows_of(apart)
 
 
@@ -141,7 +129,7 @@ def test_a_long_session_is_read_in_few_rows(make: Maker, monkeypatch: pytest.Mon
     extracts = mem._ctx.engine.read(
         "default", lambda reader: read_extracts(mem._ctx, reader, "default", "ana", "s1", 5001)
     )
-    assert len(extracts.extracts) <= 3 * FAN
+    assert len(extracts.spans) == 2
     assert extracts.covered == 5001 // STRETCH * STRETCH
 
 
@@ -157,21 +145,21 @@ def test_sessions_do_not_mix(any_mem: Memory) -> None:
 
 @pytest.mark.req("LG-07")
 def test_a_forgotten_constraint_is_gone_and_the_rows_are_what_is_left(any_mem: Memory, make: Maker) -> None:
-    turns = chatter(STRETCH * FAN + 100)
+    turns = chatter(STRETCH * 6 + 20)
     turns[2] = ("user", BAN)
     turns[200] = ("user", "Don't call me before 9.")
     ids = fill(any_mem, turns)
     any_mem.store.index()
     assert [line.text for line in summary_of(any_mem) if line.kind] == [BAN, "Don't call me before 9."]
     receipt = any_mem.forget(event=ids[2])
-    assert receipt.counts["extracts"] == 2
+    assert receipt.counts["extracts"] == 1
     assert [line.text for line in summary_of(any_mem) if line.kind] == ["Don't call me before 9."]
     after = rows_of(any_mem)
     assert any_mem.verify().ok
     any_mem.store.rebuild()
     assert rows_of(any_mem) == after
     any_mem.forget(user_id="ana")
-    assert all(not decode_extract(row[4]).lines for row in rows_of(any_mem))  # type: ignore[union-attr]
+    assert rows_of(any_mem) == []
     assert any_mem.verify().ok
 
 
@@ -189,7 +177,7 @@ def test_it_goes_on_in_another_process(tmp_path: Any) -> None:
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda tx: tx.do(Patch("extracts", (("first", "=", 49),), {"data": b"\x01" + b"\0" * 20})),
+        lambda tx: tx.do(Patch("extracts", (("first", "=", 49),), {"data": b"\x02"})),
         lambda tx: tx.do(Patch("extracts", (("first", "=", 1),), {"data": b"?"})),
         lambda tx: tx.do(Delete("extracts", (("first", "=", 1),))),
     ],
@@ -242,7 +230,7 @@ def test_dumps_bring_it_along_without_holding_it(make: Maker) -> None:
 
 
 def test_when_there_is_too_much_the_strongest_and_newest_stand_and_the_rest_is_counted(mem: Memory) -> None:
-    most = CARRIED_MAX["constraint"]
+    most = SHOWN_MAX["constraint"]
     turns = [("user", f"Please avoid street number {number}.") for number in range(most + 40)]
     turns.insert(0, ("user", BAN))
     fill(mem, turns)
@@ -309,7 +297,7 @@ def test_every_agreement_of_a_session_is_in_its_summary(make: Maker, seed: int) 
         at += step
     assert {line.text for line in summary_of(mem) if line.kind} == said
     assert mem.verify().ok
-    assert mem._ctx.engine.read("default", lambda reader: reader.do(Count("extracts"))) >= len(turns) // STRETCH
+    assert mem._ctx.engine.read("default", lambda reader: reader.do(Count("extracts"))) > 0
 
 
 @pytest.mark.soak
@@ -324,6 +312,6 @@ def test_what_was_just_written_gives_the_rows_that_the_ledger_gives(any_mem: Mem
             run = any_mem.run(user_id="ana", session_id="s1", run_id="run-ana-s1")
             run.observe_tool("search", content="never mind " * at, args={"query": "harbour"})
     written = rows_of(any_mem)
-    assert len(written) >= 150 // STRETCH
+    assert written
     any_mem.store.rebuild()
     assert rows_of(any_mem) == written

@@ -130,10 +130,10 @@ def _blocks(mem: Memory, table: str = "segments") -> int:
 def test_the_append_that_makes_the_tail_too_long_indexes_it(any_mem: Memory) -> None:
     _observe(any_mem, TAIL_MAX - 1)  # and the entry with which the run began
     assert _position(any_mem) == (0, 0, TAIL_MAX)
-    assert _blocks(any_mem) == _blocks(any_mem, "extracts") == _blocks(any_mem, "episodes") == 0
+    assert _blocks(any_mem) == _blocks(any_mem, "statements") == _blocks(any_mem, "episodes") == 0
     _observe(any_mem, 1)
     assert _position(any_mem) == (TAIL_MAX + 1, 0, TAIL_MAX + 1)
-    assert min(_blocks(any_mem), _blocks(any_mem, "extracts"), _blocks(any_mem, "episodes")) > 0
+    assert min(_blocks(any_mem), _blocks(any_mem, "statements"), _blocks(any_mem, "episodes")) > 0
     _observe(any_mem, 3)
     assert _position(any_mem)[0] == TAIL_MAX + 1
     assert any_mem.verify().ok

@@ -387,15 +387,13 @@ class MarkRow(NamedTuple):
 
 
 class ExtractRow(NamedTuple):
-    """What a stretch of a session comes to: its best sentences and what was settled in it, as places in its entries.
+    """What was settled in a stretch of a session, as places in its entries; no row where nothing was.
 
-    A stretch of level 0 is so many consecutive entries, one of a higher level so many of the level below; `first` is
-    the number of its first entry.
+    A stretch is so many consecutive entries; `first` is the number of the first.
     """
 
     user_id: str
     session_id: str
-    level: int
     first: int
     data: bytes
 
@@ -719,7 +717,7 @@ MARKS = _table(
 EXTRACTS = _table(
     "extracts",
     ExtractRow,
-    key=("user_id", "session_id", "level", "first"),
+    key=("user_id", "session_id", "first"),
     content=("data",),
     forget="reindex",
     forms=_forms(name="user_id session_id", packed="data"),

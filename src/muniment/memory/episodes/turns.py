@@ -13,7 +13,7 @@ from muniment.memory.episodes.agreements import Agreement, agreements_in
 from muniment.memory.turns import Turn
 from muniment.store.ledger import INSTRUCTION_LIKE
 
-__all__ = ["LINE_CHARS_MAX", "ReadTurn", "Sentence", "sentence_at"]
+__all__ = ["LINE_CHARS_MAX", "ReadTurn", "Sentence"]
 
 LINE_CHARS_MAX = 240
 """Longer sentences are not lines of a summary."""
@@ -43,17 +43,6 @@ class Sentence(NamedTuple):
     terms: frozenset[str]
     factor: float
     """What kind of sentence it is, as a weight."""
-    start: int
-    """Where it begins in the text of its turn."""
-
-    @property
-    def is_short(self) -> bool:
-        """It says one thing, and is the user's of themselves."""
-        return len(self.terms) < _TERMS_MIN
-
-    @property
-    def end(self) -> int:
-        return self.start + len(self.text)
 
 
 class ReadTurn:
@@ -70,8 +59,8 @@ class ReadTurn:
 
     @cached_property
     def sentences(self) -> tuple[Sentence, ...]:
-        """The sentences of the turn that may stand in a summary."""
-        found = (sentence_at(self.turn, *span) for span in self._spans)
+        """The sentences of the turn that may stand for it in a list."""
+        found = (_sentence(self.turn, self.turn.text[start:end]) for start, end in self._spans)
         return tuple(sentence for sentence in found if sentence is not None)
 
     @cached_property
@@ -88,16 +77,15 @@ class ReadTurn:
         return sentence_spans(self.turn.text[:TURN_CHARS_MAX])
 
 
-def sentence_at(turn: Turn, start: int, end: int) -> Sentence | None:
-    """The sentence of a turn that stands there, if it may stand in a summary."""
-    text = turn.text[start:end]
+def _sentence(turn: Turn, text: str) -> Sentence | None:
+    """A sentence of a turn, if it may stand for it."""
     if len(text) > LINE_CHARS_MAX or _LABEL.fullmatch(text):
         return None
     terms = frozenset(analyze(text))
     speaks = 1.1 if turn.role == "user" else 1.0
     if len(terms) < _TERMS_MIN and not _tells_of_oneself(turn, text, terms):
         return None
-    return Sentence(text, terms, speaks * _factor(text) / math.sqrt(4 + len(terms)), start)
+    return Sentence(text, terms, speaks * _factor(text) / math.sqrt(4 + len(terms)))
 
 
 def _tells_of_oneself(turn: Turn, text: str, terms: frozenset[str]) -> bool:
