@@ -361,7 +361,7 @@ class _Worker:
             self._model.room(batch.turns, context)  # before anything is claimed
         with _Claim(writer, self._extractor, batch, self._claims) as claim:
             if not claim.is_held:
-                return  # another worker was faster: look again
+                return  # another worker was faster, or a turn was forgotten: look again
             answered = Answered()
             if asks:
                 answered = self._model.ask(batch.turns, context)
@@ -605,6 +605,12 @@ def _write_proposals(
     return _Written(tuple(made), rejected, promoted)
 
 
+def _still_there(reader: Reader, ids: Sequence[str]) -> list[str]:
+    """Those of these turns that were not forgotten meanwhile."""
+    rows = [get(reader, ENTRIES, (id_,)) for id_ in ids]
+    return [row.id for row in rows if row is not None and row.receipt_id is None]
+
+
 def _fresh_ids(ctx: Context, count: int) -> list[tuple[str, str]]:
     return [(ctx.ids.new("cnd"), ctx.ids.new("fct")) for _ in range(count)]
 
@@ -623,8 +629,7 @@ def _write_named(
 
     def decide(tx: Transaction) -> Decided:
         made[:] = _write_proposals(tx, writer, turns, checked, ids, model).candidates
-        rows = [get(tx, ENTRIES, (turn.id,)) for turn in turns]
-        left = [row.id for row in rows if row is not None and row.receipt_id is None]
+        left = _still_there(tx, [turn.id for turn in turns])
         known = _read_by(tx, extractor, left)
         fresh = [id_ for id_ in left if id_ not in known]
         if not fresh:
@@ -706,7 +711,8 @@ class _Claim:
         claim = _draft_claim(self._id, self._extractor, batch.session_id, turns, until=until, **span)
 
         def decide(tx: Transaction) -> Decided:
-            return claim if self._mark_in(tx).note == batch.note else Decided([])
+            is_next = self._mark_in(tx).note == batch.note
+            return claim if is_next and len(_still_there(tx, turns)) == len(turns) else Decided([])
 
         self.is_held = write_patches(self._writer, decide, lambda reader: latest(reader, self._id) is not None)
         return self

@@ -655,6 +655,20 @@ def test_a_turn_that_is_forgotten_while_it_is_read_leaves_nothing(mem: Memory) -
 
 
 @pytest.mark.req("LG-07")
+def test_a_turn_that_is_forgotten_while_those_before_it_are_read_is_sent_to_nobody(mem: Memory) -> None:
+    ids = say(mem, 20)
+
+    def of(text: str) -> list[tuple[str, Any, str]]:
+        if text.endswith("s10"):
+            mem.forget(event=ids[12])
+        return [("user.note", text.split()[-1], text)]
+
+    report = mem.extract_pending(model=(model := Reader(of)))
+    assert (report.promoted, report.left) == (19, 0)
+    assert sorted(model.texts) == sorted(f"I saw number anas1{at}" for at in range(20) if at != 12)
+
+
+@pytest.mark.req("LG-07")
 def test_forgetting_a_session_or_a_user_takes_the_notes_along(mem: Memory) -> None:
     say(mem, 2)
     say(mem, 2, session="s2")
