@@ -186,17 +186,19 @@ export function Meter({ used, most, label }: { used: number; most: number; label
   );
 }
 
-/** The parts of a score, as shares of it. */
+/** The parts of a rank, which add up to it, and those above zero as shares. */
 export function ScoreParts({ parts }: { parts: Record<string, number> }) {
   const sorted = Object.entries(parts)
-    .filter(([, value]) => value > 0)
+    .filter(([, value]) => value !== 0)
     .sort((a, b) => b[1] - a[1]);
-  const total = sorted.reduce((sum, [, value]) => sum + value, 0);
-  if (total === 0) return null;
+  const positive = sorted.filter(([, value]) => value > 0);
+  const total = positive.reduce((sum, [, value]) => sum + value, 0);
+  const rank = sorted.reduce((sum, [, value]) => sum + value, 0);
+  if (sorted.length === 0) return null;
   return (
     <div class="parts">
       <div class="strip" aria-hidden="true" style={{ width: `${Math.min(1, total) * 26}rem` }}>
-        {sorted.map(([name, value], index) => (
+        {positive.map(([name, value], index) => (
           <i key={name} class={`p${index % 6}`} style={{ flexGrow: value / total }} />
         ))}
       </div>
@@ -206,6 +208,9 @@ export function ScoreParts({ parts }: { parts: Record<string, number> }) {
             <i class={`p${index % 6}`} aria-hidden="true" /> {name.replaceAll("_", " ")} <b>{value.toFixed(3)}</b>
           </li>
         ))}
+        <li>
+          rank <b>{rank.toFixed(3)}</b>
+        </li>
       </ul>
     </div>
   );

@@ -53,11 +53,11 @@ NOT_TO_SEARCH = (
     # of the rooms that a search goes through
     "core.outside.http", "core.outside.token_counters",
     "core.predicates", "core.regex", "core.stats", "core.text.token", "handles.bank",
-    "handles.derived", "handles.rulebook", "handles.runner", "handles.study", "memory.candidate_deciding",
+    "handles.derived", "handles.rulebook", "handles.runner", "handles.study", "memory.candidates",
     "memory._rules", "memory._speakers",
     "memory.corpus", "memory.document", "memory.episode", "memory.facts", "memory.insight",
     "memory.outside", "memory.patches", "memory.extracting", "memory.recall.vectors",
-    "memory.fact_writing", "memory.state", "memory.vectors", "packets.builds",
+    "memory.fact_writing", "memory.state", "memory.working_state", "memory.vectors", "packets.builds",
     "packets.compose", "packets.gathering", "packets.page", "packets.pool", "packets.rendering", "store.changes",
     "store.derivation", "store.dumps", "store.engines.postgres", "store.engines._sqlite_residue",
     "store.forget", "store.admission", "store.secrets",

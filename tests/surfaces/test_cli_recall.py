@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,19 @@ def test_search_leaves_out_what_is_less_likely_evidence(store: dict[str, str]) -
     assert document("search", QUERY, "--user", "ana", "--min-score", least)["hits"] == every[:1]
     assert document("search", QUERY, "--user", "ana", "--min-score", "1")["hits"] == []
     assert failure("search", QUERY, "--user", "ana", "--min-score", "1.5", code=2)["path"] == "$.min_score"
+
+
+@pytest.mark.req("MP-15")
+def test_printed_parts_add_up(store: dict[str, str]) -> None:
+    """The parts make the rank that orders the hits; the score is a chance, and not their sum."""
+    build_id = composed("responder", "--query", QUERY)
+    pages = [call("search", QUERY, "--user", "ana").stdout, call("explain", build_id).stdout]
+    for page in pages:
+        found = re.findall(r"rank (-?\d+\.\d\d) = ((?:\w+ -?\d+\.\d\d(?: \+ )?)+)", page)
+        assert found
+        for rank, parts in found:
+            hundredths = [round(100 * float(part)) for part in re.findall(r"-?\d+\.\d\d", parts)]
+            assert sum(hundredths) == round(100 * float(rank))
 
 
 # -- compose and replay -------------------------------------------------------------------------------
@@ -301,7 +315,7 @@ def test_explain_can_be_read(store: dict[str, str]) -> None:
         "insight_wall (1): a supposition",
         "she may miss the sea",
         "deprecated (1)",
-        "user.city: Lisbon",
+        "City: Lisbon",
         "replays to the same bytes",
         "cited",
     ):

@@ -256,7 +256,7 @@ class Run:
 
         With `expected_version`, only where the state is still at that version; else `StaleState` says which it is.
         """
-        from muniment.memory import state_patching as states
+        from muniment.memory import working_state as states
 
         named = {"goal": goal, "plan": plan, "slots": slots, "constraints": constraints}
         named |= {"tool_evidence": tool_evidence, "decisions": decisions, "risks": risks}
@@ -266,7 +266,7 @@ class Run:
     def working_state(self) -> WorkingState:
         """The run's working state, at version 0 before its first patch."""
         from muniment.contracts.packet import WorkingState
-        from muniment.memory import state_patching as states
+        from muniment.memory import working_state as states
 
         found = self._ctx.engine.read(self._scope.tenant_id, lambda reader: states.read_state(reader, self._scope))
         return WorkingState(state_version=0) if found is None else found
@@ -348,7 +348,7 @@ class Run:
         scope_level: ScopeLevel = "user",
     ) -> Procedure:
         """How to go about a type of task."""
-        from muniment.memory import insight_writing as insights
+        from muniment.memory import insights
 
         given = {
             "task_type": task_type,
@@ -372,7 +372,7 @@ class Run:
         validation_state: ValidationState = "unvalidated",
     ) -> InsightItem:
         """Something supposed, not known: no responder sees it. It ends with the run, or at the instant it is given."""
-        from muniment.memory import insight_writing as insights
+        from muniment.memory import insights
 
         given = {
             "type": type_,
@@ -397,7 +397,7 @@ class Run:
         reason: str | None = None,
     ) -> Candidate:
         """Propose a fact. Policy promotes it at once where it is sure; else it waits for a decision. It says why."""
-        from muniment.memory import candidate_deciding as candidates
+        from muniment.memory import candidates
         from muniment.memory import fact_writing as facts
 
         request = facts.request_fact(key=key, value=value, sources=sources, quote=quote, confidence=confidence)

@@ -47,13 +47,13 @@ class RunMemory:
 
     def retire_procedure(self, procedure_id: str) -> Procedure:
         """No longer to be chosen; kept for the record."""
-        from muniment.memory import insight_writing as insights
+        from muniment.memory import insights
 
         return insights.retire_procedure(self._writer(), procedure_id)
 
     def use_procedures(self, procedure_ids: Iterable[str]) -> None:
         """Count one use of each procedure."""
-        from muniment.memory import insight_writing as insights
+        from muniment.memory import insights
 
         insights.use_procedures(self._writer(), procedure_ids)
 
@@ -63,7 +63,7 @@ class RunMemory:
         self, insight_id: str, state: ValidationState, *, sources: Iterable[str] = (), reason: str | None = None
     ) -> InsightItem:
         """Move an insight on. Validating it takes evidence; rejecting it is final."""
-        from muniment.memory import insight_writing as insights
+        from muniment.memory import insights
 
         return insights.judge_insight(self._writer(), insight_id, state, sources, reason)
 
@@ -76,7 +76,7 @@ class RunMemory:
         scope_level: ScopeLevel = "user",
     ) -> Fact | Procedure:
         """A validated insight as a fact (`key`) or a procedure (`task_type`), on all of its evidence."""
-        from muniment.memory import insight_writing as insights
+        from muniment.memory import insights
 
         if (key is None) == (task_type is None):
             raise InvalidInput("give either key or task_type", path="$.key", hint="key for a fact")
@@ -89,13 +89,13 @@ class RunMemory:
 
     def candidates(self, status: CandidateStatus | None = None) -> list[Candidate]:
         """This user's candidates and their fates, oldest first."""
-        from muniment.memory import candidate_deciding as candidates
+        from muniment.memory import candidates
 
         return candidates.list_candidates(self._writer(), status)
 
     def decide(self, candidate_id: str, accept: bool, reason: str | None = None) -> Candidate:
         """Promote or decline a candidate that waits."""
-        from muniment.memory import candidate_deciding as candidates
+        from muniment.memory import candidates
 
         return candidates.decide_candidate(self._writer(), candidate_id, accept, reason)
 

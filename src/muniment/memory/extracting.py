@@ -15,7 +15,7 @@ from muniment.core.ports.schema import ENTRIES
 from muniment.core.scope import Scope
 from muniment.memory._rules import CONFIDENCE, extract_certain, find_endings
 from muniment.memory._speakers import is_nameless, why_unheard
-from muniment.memory.candidate_deciding import Proposed, propose
+from muniment.memory.candidates import Proposed, propose
 from muniment.memory.fact_reading import facts_of_level, read_facts
 from muniment.memory.fact_writing import request_fact, retract_fact
 from muniment.memory.facts.candidate_records import Candidate, Proposal, Unheard

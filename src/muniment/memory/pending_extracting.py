@@ -570,7 +570,7 @@ def _write_proposals(
     model: MeteredModel,
 ) -> _Written:
     """Each proposal of a turn that was read as a candidate with its fate: declined where it did not hold."""
-    from muniment.memory.candidate_deciding import Proposed, propose_in
+    from muniment.memory.candidates import Proposed, propose_in
     from muniment.memory.fact_writing import request_fact
 
     by_id = {turn.id: turn for turn in turns}

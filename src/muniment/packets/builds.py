@@ -29,9 +29,9 @@ from muniment.errors import (
     MunimentError,
     NotFound,
 )
-from muniment.memory.facts.state_projection import state_id
 from muniment.memory.index import turn_state
 from muniment.memory.turn_reading import check_cited, turns_by_id
+from muniment.memory.working_state import state_id
 from muniment.packets.build_keys import BuildKey, find_keyed, key_of_build, lock_key, plain_request
 from muniment.packets.compose import Composed, compose, write_packet
 from muniment.packets.gathering import gather

@@ -14,7 +14,7 @@ from muniment.core.canonical import canonical_text
 from muniment.core.ports.rows import by_ids, texts
 from muniment.core.ports.schema import ENTRIES, ITEMS
 from muniment.errors import InvalidRecord
-from muniment.memory.state_patching import read_state
+from muniment.memory.working_state import read_state
 from muniment.packets.page.lines import CLAIMS, CONFLICTS, DONE, FAILURES, HINTS, NEXT_ACTIONS, OBJECTIVE
 from muniment.packets.page.taught import HELD_OUT, MERGED_WITH
 from muniment.packets.pool import NotGathered, RunBasis

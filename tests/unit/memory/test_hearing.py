@@ -8,7 +8,7 @@ import pytest
 
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
-from muniment.memory.candidate_deciding import Proposed, propose
+from muniment.memory.candidates import Proposed, propose
 from muniment.memory.extracting import retract_old_facts
 from muniment.memory.fact_writing import request_fact
 from muniment.memory.facts.candidate_records import Candidate

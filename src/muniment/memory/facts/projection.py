@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from muniment.core.canonical import canonical_text
+from muniment.core.scope import Trust
 from muniment.core.text.analyzer import analyze, term_hash
 from muniment.core.text.stated.attributes import key_attributes
 from muniment.errors import InvalidRecord
@@ -16,12 +17,15 @@ from muniment.store.items import Change, Item, Rewritten, digest_name
 from muniment.store.ledger import FACT_DISPUTED, FACT_REINFORCED, FACT_REMEMBERED, FACT_RETRACTED, LedgerEntry
 
 __all__ = [
+    "Lookup",
     "fact_terms",
     "fact_without",
     "hash_terms",
     "hash_words",
+    "item_before",
     "left_of",
     "level_columns",
+    "next_version",
     "project_fact",
     "texts_in",
     "words_of",
@@ -127,6 +131,33 @@ def assertion_of(entry: MakingEntry) -> Assertion:
 def _objection(entry: LedgerEntry) -> Objection:
     said = entry.metadata
     return Objection.from_wire({"patch": entry.id, "sources": said.get("sources"), "reason": said.get("reason")})
+
+
+def item_before(entry: LedgerEntry, lookup: Lookup, kind: str) -> Item | None:
+    """The item that an entry changes, where it is still there."""
+    id_ = entry.metadata.get("id")
+    item = lookup(id_) if isinstance(id_, str) else None
+    return item if item is not None and item.kind == kind and item.body is not None else None
+
+
+def next_version(
+    item: Item, entry: LedgerEntry, body: dict[str, Any], status: str, trust: Trust, sources: Iterable[str]
+) -> Change:
+    """The next version of an item, where it was."""
+    return Change(
+        id=item.id,
+        kind=item.kind,
+        status=status,
+        body=body,
+        created_at=entry.recorded_at,
+        trust=trust,
+        sources=(*sources, entry.id),
+        name=item.name,
+        user_id=item.user_id,
+        agent_id=item.agent_id,
+        session_id=item.session_id,
+        run_id=item.run_id,
+    )
 
 
 def texts_in(values: Any) -> tuple[str, ...]:

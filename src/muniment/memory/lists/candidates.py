@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from muniment.core.listing import Listing, Placed, matches
-from muniment.memory.candidate_deciding import check_status, view_candidate
+from muniment.memory.candidates import check_status, view_candidate
 from muniment.memory.document_reading import view_document
 from muniment.memory.facts.records import StoredCandidate
 from muniment.store.lists.seeking import find_listed, read_listed, seek

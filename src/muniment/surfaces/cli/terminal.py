@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -29,6 +29,7 @@ __all__ = [
     "echo",
     "labelled",
     "one_line",
+    "parts_line",
     "progress_bar",
     "said",
     "spanned",
@@ -233,3 +234,15 @@ def progress_bar(label: str, total: int | None, *, quiet: bool = False) -> Itera
 
 def _show_nothing(_count: int) -> None:
     """Nobody is looking."""
+
+
+def parts_line(parts: Mapping[str, float]) -> str:
+    """`rank 1.57 = words 1.00 + learnt 0.57`, the parts as printed adding up to the rank as printed; empty for none.
+
+    The rank orders the hits of one search. Their score is a chance, which is comparable between searches.
+    """
+    hundredths = sorted(((name, round(100 * value)) for name, value in parts.items()), key=lambda part: -part[1])
+    if not hundredths:
+        return ""
+    total = sum(value for _, value in hundredths)
+    return f"rank {total / 100:.2f} = " + " + ".join(f"{name} {value / 100:.2f}" for name, value in hundredths)

@@ -140,7 +140,7 @@ def _check_owned(memory: Memory, found: MatchedRoute) -> None:
 
 def versioned_id(found: MatchedRoute) -> str:
     """The item whose version an ETag of this operation is."""
-    from muniment.memory.facts.state_projection import state_id
+    from muniment.memory.working_state import state_id
 
     named = found.route.operation.versioned
     return state_id(found.names["run_id"]) if named == "state" else found.names[str(named)]

@@ -49,7 +49,7 @@ _CHECKED_BY: Mapping[str, str | Mapping[str, str]] = {
     "run.remember": _FACT,
     "run.propose": _FACT,
     "run.insight": "muniment.contracts.packet:InsightItem",
-    "run.judge_insight": "muniment.memory.insight_writing:JudgementRequest",
+    "run.judge_insight": "muniment.memory.insights:JudgementRequest",
     "run.search": _SEARCH,
     "run.search.within": "muniment.memory.recall.within:Within",
     "corpus.search": _SEARCH,

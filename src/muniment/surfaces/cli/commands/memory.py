@@ -12,7 +12,7 @@ from muniment.errors import InvalidInput
 from muniment.surfaces.cli.calling import Call, Command
 from muniment.surfaces.cli.parameters import Word
 from muniment.surfaces.cli.reading import object_given
-from muniment.surfaces.cli.terminal import counted, one_line, progress_bar, strong, when
+from muniment.surfaces.cli.terminal import counted, one_line, parts_line, progress_bar, strong, when
 
 if TYPE_CHECKING:
     from muniment.contracts.packet import Fact
@@ -50,9 +50,9 @@ def hit_lines(number: int, hit: Hit) -> Iterator[str]:
     """A hit, and why it is one."""
     who = hit.speaker or hit.role or hit.kind
     yield f"{number:>2}  {hit.score:.3f}  {when(hit.ts)}  {strong(who)}: {one_line(hit.text, 240)}"
-    parts = " + ".join(f"{name} {value:.2f}" for name, value in sorted(hit.parts.items(), key=lambda part: -part[1]))
+    rank = parts_line(hit.parts)
     where = f" in {hit.session_id}" if hit.session_id else ""
-    yield f"           {'; '.join(hit.why) or 'matches'} ({parts}){where} · {hit.id}"
+    yield f"           {'; '.join(hit.why) or 'matches'}{f' ({rank})' if rank else ''}{where} · {hit.id}"
     if hit.sources != (hit.id,):
         yield f"           rests on {', '.join(hit.sources)}"
 

@@ -13,7 +13,7 @@ from muniment.surfaces.cli import reading
 from muniment.surfaces.cli.calling import Call, Command
 from muniment.surfaces.cli.commands.memory import source_line
 from muniment.surfaces.cli.parameters import Word
-from muniment.surfaces.cli.terminal import echo, one_line, strong, when
+from muniment.surfaces.cli.terminal import echo, one_line, parts_line, strong, when
 
 if TYPE_CHECKING:
     from muniment.contracts.packet import ConflictNote
@@ -318,9 +318,8 @@ def _bar(used: int, cap: int) -> str:
 def _taken_lines(each: Taken) -> Iterator[str]:
     marks = " ".join(each.marks[:4])
     yield f"  + {_said(each.candidate)}{f'  {marks}' if marks else ''}"
-    parts = sorted((each.candidate.parts or {}).items(), key=lambda part: -part[1])
-    made_of = f" = {' + '.join(f'{name} {value:.2f}' for name, value in parts)}" if parts else ""
-    yield f"      {each.rules} · score {each.score:g}{made_of}"
+    rank = parts_line(each.candidate.parts or {})
+    yield f"      {each.rules} · score {each.score:g}{f' · {rank}' if rank else ''}"
 
 
 def _said(candidate: Candidate) -> str:

@@ -8,10 +8,11 @@ from typing import Annotated, Any, NamedTuple, cast
 from muniment.core.ports.engine import Reader, Transaction
 from muniment.core.requests import Expect, Request, TextOrNone, checked
 from muniment.core.scope import lowest_trust
-from muniment.errors import InvalidInput, QuoteMismatch
+from muniment.errors import InvalidInput, InvalidRecord, QuoteMismatch
 from muniment.memory.fact_reading import read_facts
 from muniment.memory.fact_writing import FactRequest, lock_fact, plan_fact
 from muniment.memory.facts.candidate_records import Candidate
+from muniment.memory.facts.projection import Lookup, item_before, left_of, next_version
 from muniment.memory.facts.records import QuoteRef, StoredCandidate
 from muniment.memory.facts.rules import has_less_trust, same_value
 from muniment.memory.patches import (
@@ -29,16 +30,18 @@ from muniment.memory.patches import (
     trust_of_evidence,
     write_patches,
 )
-from muniment.store.items import Item, digest_name, latest, lock_item, newest_items
-from muniment.store.ledger import CANDIDATE_DECIDED, CANDIDATE_PROPOSED, EntryDraft
+from muniment.store.items import Change, Item, Rewritten, digest_name, latest, lock_item, newest_items
+from muniment.store.ledger import CANDIDATE_DECIDED, CANDIDATE_PROPOSED, EntryDraft, LedgerEntry
 from muniment.store.reading import content_in
 
 __all__ = [
     "UNFOUND",
     "Proposed",
+    "candidate_without",
     "check_status",
     "decide_candidate",
     "list_candidates",
+    "project_candidate",
     "propose",
     "propose_in",
     "view_candidate",
@@ -272,3 +275,61 @@ def _quote_of(reader: Reader, writer: Writer, stored: StoredCandidate) -> str | 
         return None
     whole = content_in(reader, writer.scope.tenant_id, stored.quote.event_id, writer.scope.user_id).encode()
     return whole[stored.quote.start : stored.quote.end].decode()
+
+
+# -- from the ledger ----------------------------------------------------------------------------------
+
+_PROPOSED = (
+    "key", "value", "status", "explanation", "sources", "quote", "confidence", "reason", "proposed_by", "fact_id",
+)  # fmt: skip
+
+
+def project_candidate(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
+    """Proposed, with the fate the policy gave it; decided later."""
+    said = entry.metadata
+    try:
+        if said.get("event") == CANDIDATE_PROPOSED:
+            return [_proposed(entry)]
+        before = item_before(entry, lookup, "candidate") if said.get("event") == CANDIDATE_DECIDED else None
+        if before is None:
+            return []
+        fate = {key: said.get(key) for key in ("status", "explanation", "fact_id")} | {"decided_by": entry.id}
+        stored = StoredCandidate.from_wire(before.plain() | fate)
+    except InvalidRecord:  # not written by a run of ours: it says nothing about a candidate
+        return []
+    return [next_version(before, entry, stored.to_wire(), stored.status, before.trust, ())]
+
+
+def _proposed(entry: LedgerEntry) -> Change:
+    said = entry.metadata
+    here = {"candidate_id": said.get("id"), "patch": entry.id, "trust": entry.trust, "decided_by": None}
+    until = {"valid_to": said["valid_to"]} if "valid_to" in said else {}
+    stored = StoredCandidate.from_wire(
+        {key: said.get(key) for key in _PROPOSED} | here | until | {"proposed_at": entry.recorded_at}
+    )
+    return Change(
+        id=stored.candidate_id,
+        kind="candidate",
+        status=stored.status,
+        body=stored.to_wire(),
+        created_at=entry.recorded_at,
+        trust=entry.trust,
+        sources=(*stored.sources, entry.id),
+        name=digest_name(stored.key),
+        user_id=entry.scope.user_id,
+    )
+
+
+def candidate_without(item: Item, lost: frozenset[str]) -> Rewritten | None:
+    """What is left of a candidate without some of its sources. It stands by one of them; why it was decided goes with
+    the decision.
+    """
+    stored = StoredCandidate.from_wire(item.plain())
+    left = left_of(stored.sources, lost)
+    if not left or stored.patch in lost:
+        return None
+    if stored.decided_by in lost:
+        stored = stored.model_copy(update={"explanation": "the decision was forgotten", "decided_by": None})
+    quote = None if stored.quote is None or stored.quote.event_id in lost else stored.quote
+    kept = stored.model_copy(update={"sources": left, "quote": quote})
+    return Rewritten(kept.to_wire(), item.status, item.trust)

@@ -7,11 +7,13 @@ from typing import Annotated, Any
 from muniment.contracts.packet import Fact, InsightItem, Procedure
 from muniment.core.ports.engine import Reader, Transaction
 from muniment.core.requests import Request, TextOrNone, checked, one_of
-from muniment.errors import Conflict, InvalidInput
+from muniment.core.scope import lowest_trust
+from muniment.errors import Conflict, InvalidInput, InvalidRecord
 from muniment.memory.fact_reading import view_fact
 from muniment.memory.fact_rows import LEVELS
 from muniment.memory.fact_writing import FactRequest, plan_fact, request_fact
-from muniment.memory.facts.records import StoredInsight, StoredProcedure
+from muniment.memory.facts.projection import Lookup, item_before, left_of, level_columns, next_version, texts_in
+from muniment.memory.facts.records import Judgement, StoredInsight, StoredProcedure
 from muniment.memory.patches import (
     Decided,
     Texts,
@@ -27,7 +29,7 @@ from muniment.memory.patches import (
     trust_of_evidence,
     write_patches,
 )
-from muniment.store.items import Item, latest, lock_item, lock_shared
+from muniment.store.items import Change, Item, Rewritten, digest_name, latest, lock_item, lock_shared
 from muniment.store.ledger import (
     INSIGHT_JUDGED,
     INSIGHT_PROMOTED,
@@ -35,11 +37,16 @@ from muniment.store.ledger import (
     PROCEDURE_RETIRED,
     PROCEDURE_USED,
     PROCEDURE_WRITTEN,
+    LedgerEntry,
 )
 
 __all__ = [
+    "insight_without",
     "is_expired",
     "judge_insight",
+    "procedure_without",
+    "project_insight",
+    "project_procedure",
     "promote_to_fact",
     "promote_to_procedure",
     "retire_procedure",
@@ -258,3 +265,156 @@ def _promotable(tx: Transaction, writer: Writer, insight_id: str) -> tuple[Item,
 def _evidence_of(stored: StoredInsight) -> tuple[str, ...]:
     shown = [source for each in stored.judgements if each.state == "validated" for source in each.sources]
     return tuple(dict.fromkeys((*(stored.insight.sources or ()), *shown)))
+
+
+# -- from the ledger: procedures ----------------------------------------------------------------------
+
+
+def project_procedure(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
+    """Written, retired, or used once more."""
+    event = entry.metadata.get("event")
+    try:
+        if event == PROCEDURE_WRITTEN:
+            return [_project_written(entry)]
+        if event == PROCEDURE_RETIRED:
+            before = item_before(entry, lookup, "procedure")
+            if before is None:
+                return []
+            body = before.plain() | {"is_retired": True}
+            return [next_version(before, entry, body, "retired", before.trust, ())]
+        return _used(entry, lookup) if event == PROCEDURE_USED else []
+    except InvalidRecord:  # not written by a run of ours: it says nothing about a procedure
+        return []
+
+
+def _project_written(entry: LedgerEntry) -> Change:
+    said = entry.metadata
+    origin = said.get("from")
+    stored = StoredProcedure.from_wire(
+        {
+            "procedure": said.get("procedure"),
+            "scope_level": said.get("scope_level"),
+            "patch": entry.id,
+            "origin": origin,
+            "usage": 0,
+            "is_retired": False,
+        }
+    )
+    return Change(
+        id=stored.procedure.procedure_id,
+        kind="procedure",
+        status="active",
+        body=stored.to_wire(),
+        created_at=entry.recorded_at,
+        trust=entry.trust,
+        sources=(*(stored.procedure.sources or ()), *texts_in([origin]), entry.id),
+        name=digest_name(stored.procedure.task_type),
+        **level_columns(entry, stored.scope_level),
+    )
+
+
+def _used(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
+    changes = []
+    for id_ in texts_in(entry.metadata.get("ids")):
+        item = lookup(id_)
+        if item is not None and item.kind == "procedure" and item.body is not None:
+            body = item.plain()
+            body["usage"] += 1
+            changes.append(next_version(item, entry, body, item.status, item.trust, ()))
+    return changes
+
+
+def procedure_without(item: Item, lost: frozenset[str]) -> Rewritten | None:
+    """What is left of a procedure without some of its sources. It needs one of them; one that was written without any
+    stands by its own patch.
+    """
+    stored = StoredProcedure.from_wire(item.plain())
+    named = stored.procedure.sources or ()
+    left = left_of(named, lost)
+    if stored.patch in lost or stored.origin in lost or (named and not left):
+        return None
+    if named:
+        procedure = stored.procedure.model_copy(update={"sources": left})
+        stored = stored.model_copy(update={"procedure": procedure})
+    return Rewritten(stored.to_wire(), item.status, item.trust)
+
+
+# -- from the ledger: insights -----------------------------------------------------------------------------------------
+
+
+def project_insight(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
+    """Supposed, judged, promoted."""
+    event = entry.metadata.get("event")
+    try:
+        if event == INSIGHT_SUPPOSED:
+            return [_supposed(entry)]
+        if event not in (INSIGHT_JUDGED, INSIGHT_PROMOTED):
+            return []
+        before = item_before(entry, lookup, "insight")
+        if before is None:
+            return []
+        stored = StoredInsight.from_wire(before.plain())
+        if event == INSIGHT_JUDGED:
+            return [_judged(entry, before, stored)]
+        promoted = stored.model_copy(update={"promoted_to": entry.metadata.get("promoted_to")})
+        return [next_version(before, entry, promoted.to_wire(), before.status, before.trust, ())]
+    except InvalidRecord:  # not written by a run of ours: it says nothing about an insight
+        return []
+
+
+def _supposed(entry: LedgerEntry) -> Change:
+    stored = StoredInsight.from_wire(
+        {
+            "insight": entry.metadata.get("insight"),
+            "patch": entry.id,
+            "run_id": entry.scope.run_id,
+            "judgements": [],
+            "promoted_to": None,
+        }
+    )
+    return Change(
+        id=stored.insight.id,
+        kind="insight",
+        status=stored.insight.validation_state,
+        body=stored.to_wire(),
+        created_at=entry.recorded_at,
+        trust=entry.trust,
+        sources=(*(stored.insight.sources or ()), entry.id),
+        user_id=entry.scope.user_id,
+        agent_id=entry.scope.agent_id,
+        session_id=entry.scope.session_id,
+        run_id=entry.scope.run_id,
+    )
+
+
+def _judged(entry: LedgerEntry, before: Item, stored: StoredInsight) -> Change:
+    said = entry.metadata
+    judgement = Judgement.from_wire(
+        {"patch": entry.id, "state": said.get("state"), "sources": said.get("sources"), "reason": said.get("reason")}
+    )
+    insight = stored.insight.model_copy(update={"validation_state": judgement.state})
+    judged = stored.model_copy(update={"insight": insight, "judgements": (*stored.judgements, judgement)})
+    trust = lowest_trust((before.trust, entry.trust))
+    return next_version(before, entry, judged.to_wire(), judgement.state, trust, judgement.sources)
+
+
+def insight_without(item: Item, lost: frozenset[str]) -> Rewritten | None:
+    """What is left of an insight without some of its sources. It stands by one of them, or by its patch where it has
+    none. A validation that lost its evidence is void.
+    """
+    stored = StoredInsight.from_wire(item.plain())
+    named = stored.insight.sources or ()
+    left = left_of(named, lost)
+    if stored.patch in lost or (named and not left):
+        return None
+    judgements = tuple(
+        each.model_copy(update={"sources": left_of(each.sources, lost)})
+        for each in stored.judgements
+        if each.patch not in lost and (not each.sources or left_of(each.sources, lost))
+    )
+    state = stored.insight.validation_state
+    if state == "validated" and not any(each.state == "validated" for each in judgements):
+        state = "testing"
+    insight = stored.insight.model_copy(update={"validation_state": state} | ({"sources": left} if named else {}))
+    kept = stored.model_copy(update={"insight": insight, "judgements": judgements})
+    return Rewritten(kept.to_wire(), state, item.trust)
