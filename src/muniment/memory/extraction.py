@@ -24,14 +24,8 @@ from muniment.core.ports.schema import ENTRIES, LINKS, SESSIONS
 from muniment.core.record import Absent, Count, Items, Number, Record
 from muniment.core.scope import IdText
 from muniment.errors import Forgotten, InvalidRecord, ModelFailure
-from muniment.memory._extract_checks import (
-    OWN,
-    REASONS,
-    CheckedProposal,
-    SourceTurn,
-    check_proposals,
-    speaker_label,
-)
+from muniment.memory._extract_checks import REASONS, CheckedProposal, SourceTurn, check_proposals
+from muniment.memory._speakers import OWN, speaker_label
 from muniment.memory.facts.projection import left_of
 from muniment.memory.facts.records import ModelQuote, model_note
 from muniment.memory.patches import Decided, Writer, append_decided, draft_patch, write_patches
@@ -49,6 +43,7 @@ from muniment.store.reading import content_in
 
 if TYPE_CHECKING:
     from muniment.memory._extract_model import MeteredModel
+    from muniment.memory.extracting import Speakers
     from muniment.memory.facts.candidate_records import Candidate
     from muniment.store.context import Context
 
@@ -246,6 +241,7 @@ class _Worker:
         self._policy = ctx.policy.memory.extraction
         self._turns = self._withheld = self._unreadable = self._proposed = self._promoted = self._by_rules = 0
         self._rejected: Counter[str] = Counter()
+        self._speakers: Speakers | None = None
 
     def report(self, users: list[str], stopped: Stop | None = None) -> ExtractionReport:
         left, claimed = self.count_left(users)
@@ -400,10 +396,12 @@ class _Worker:
 
     def _extract_by_rules(self, writer: Writer, entries: Sequence[LedgerEntry]) -> bool:
         """False where one of the turns was forgotten meanwhile: what is left is looked at again."""
-        from muniment.memory.extracting import extract_from
+        from muniment.memory.extracting import Speakers, extract_from
 
+        if self._speakers is None or self._speakers.user_id != writer.scope.user_id:
+            self._speakers = Speakers(writer)  # of all batches: it looks through a session once
         try:
-            self._by_rules += len(extract_from(writer, entries))
+            self._by_rules += len(extract_from(writer, entries, self._speakers))
         except Forgotten:
             return False
         return True
