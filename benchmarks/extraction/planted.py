@@ -112,8 +112,8 @@ def wrong_of(
         yield "another speaker as the user", right._replace(key=f"user.{attribute}")
     yield "person who is not named", right._replace(key=f"person.zoltan.{attribute}")
     for name in HOLDS:
-        yield f"declared {name}", right._replace(**{name: True})
-        yield "not declared", right._replace(**{name: None})
+        yield f"declared {name}", ModelProposal(**{**right._asdict(), name: True})
+        yield "not declared", ModelProposal(**{**right._asdict(), name: None})
     yield "key that is not allowed", right._replace(key=rng.choice(FORBIDDEN))
 
 

@@ -40,8 +40,8 @@ from muniment.learning.stored_memory import IntentParts, MemoryKind, StateParts,
 from muniment.memory._extract_model import ExtractionBudget
 from muniment.memory.documents.records import Chunk, CorpusDocument
 from muniment.memory.episodes.given_summary import GivenSummary
+from muniment.memory.extraction import ExtractionReport
 from muniment.memory.facts.candidate_records import Candidate, CandidateStatus, Unheard
-from muniment.memory.pending_extracting import ExtractionReport
 from muniment.memory.profile import Profile
 from muniment.memory.recall.records import Hit
 from muniment.memory.turns import EpisodeCandidate

@@ -18,7 +18,7 @@ from muniment.core.limits import Cancellation, cancellable
 from muniment.core.scope import Scope
 from muniment.errors import Interrupted, MunimentError
 from muniment.handles.upkeep.resting import Rest
-from muniment.memory.pending_extracting import EXTRACT_SESSION, ExtractionReport
+from muniment.memory.extraction import EXTRACT_SESSION, ExtractionReport
 
 __all__ = ["BackgroundExtraction"]
 

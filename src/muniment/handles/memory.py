@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from muniment.handles.study import Study
     from muniment.memory._extract_model import ExtractionBudget
     from muniment.memory.corpus import Corpus
+    from muniment.memory.extraction import ExtractionReport
     from muniment.memory.patches import Writer
-    from muniment.memory.pending_extracting import ExtractionReport
     from muniment.memory.profile import Profile
     from muniment.packets.builds import Build
     from muniment.packets.comparing import BuildDiff
@@ -336,12 +336,12 @@ class Memory:
         lease: str | None = None,
         left_by: str | None = None,
     ) -> ExtractionReport:
-        from muniment.memory import pending_extracting as pending
+        from muniment.memory import extraction
 
         runs: dict[str, Run] = {}
 
         def writer_of(user: str) -> Writer:
-            named: dict[str, Any] = {"agent_id": pending.EXTRACT_SESSION, "session_id": pending.EXTRACT_SESSION}
+            named: dict[str, Any] = {"agent_id": extraction.EXTRACT_SESSION, "session_id": extraction.EXTRACT_SESSION}
             runs[user] = self.run(user_id=user, tenant_id=tenant_id, task_type="extract", **named)
             return runs[user]._writer()
 
@@ -352,7 +352,7 @@ class Memory:
 
         if user_id is not None and (not isinstance(user_id, str) or is_reserved(user_id)):
             raise InvalidInput("user_id should be the id of a user", path="$.user_id")
-        return pending.extract_pending(
+        return extraction.extract_pending(
             self._ctx,
             tenant_id,
             writer_of,

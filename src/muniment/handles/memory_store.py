@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from muniment.handles.upkeep.records import UpkeepKind, UpkeepReport
     from muniment.handles.value_space import ValueSpace
     from muniment.memory.documents.records import CorpusDocument
-    from muniment.memory.pending_extracting import ExtractionReport
+    from muniment.memory.extraction import ExtractionReport
     from muniment.moving.portable import MoveReport, System
     from muniment.store.context import Context
     from muniment.store.load import LoadEvent, LoadReport, Progress

@@ -5,6 +5,6 @@ itself, never drops an older value, and finds turns of one user alone.
 
 Read `patches`, `fact_writing` with `facts.rules` (what a new saying does to those that stand), `searching` with
 `recall.rank` and `recall.score` (how turns are found), `indexing` and `vectoring` (what is written for that), then
-`extracting` (rules), `pending_extracting` with `_extract_model` and `_extract_checks` (facts that a model proposes),
-`corpus` with `documents`, and `turn_reading` with `episodes`.
+`extracting` (the closed list of rules), `extraction` with `_extract_model` and `_extract_checks` (facts that a model
+proposes), `corpus` with `documents`, and `turn_reading` with `episodes`.
 """

@@ -11,25 +11,22 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
 from muniment.core.policy import ExtractionPolicy
+from muniment.memory._speakers import OWN, is_same_name
 
 __all__ = [
-    "OWN",
     "REASONS",
     "CheckedProposal",
     "ModelProposal",
     "Rejection",
     "SourceTurn",
     "check_proposals",
-    "speaker_label",
 ]
 
-OWN = "user"
-"""How the user's own turns are labelled for the model."""
 _DECLARATIONS: tuple[Literal["negated", "hypothetical", "quoted", "temporary"], ...] = (
     "negated",
     "hypothetical",
@@ -65,7 +62,6 @@ _UNSPACED = re.compile("[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _ASKING = ("?", "？", "؟")
 _CLOSING = " \"'”’)]»"
-_NAMELESS = frozenset(("", OWN, "human", "me"))
 
 
 class SourceTurn(NamedTuple):
@@ -237,37 +233,10 @@ def _folded(text: str) -> str:
 # -- names ------------------------------------------------------------------------------------------------------
 
 
-def speaker_label(role: str, speaker: str | None, user_id: str, names: Iterable[str]) -> str:
-    """How a turn is labelled: `user` for the user's own words, else the name of who speaks.
-
-    A turn of role `user` is the user's own if it names no speaker, or one who is called as the user is: by the user's
-    id, or by one of `names`, which are the known values of `user.name`. Whoever else speaks there is another person.
-    """
-    if role != "user":
-        return speaker or role
-    if speaker is None or _folded(speaker) in _NAMELESS:
-        return OWN
-    return OWN if any(_is_same_name(speaker, name) for name in (user_id, *names)) else speaker
-
-
-def _is_same_name(one: str, other: str) -> bool:
-    """All words of one name are in the other, or one is an initial and a surname (`jdoe`). Of an address, the part
-    before its `@` counts."""
-    a, b = (_words_of(name.partition("@")[0]) for name in (one, other))
-    if not a or not b:
-        return False
-    short = {a[0][0] + a[-1], a[0] + a[-1][0]} if len(a) > 1 else set()
-    return set(a) <= set(b) or set(b) <= set(a) or "".join(b) in {"".join(a), *short}
-
-
-def _words_of(text: str) -> list[str]:
-    return [word for word in re.findall(r"[^\W\d_]+", _folded(text)) if len(word) > 1 or not word.isascii()]
-
-
 def _names_person(key: str, quote: str, turn: SourceTurn) -> bool:
     """Is the person of a key named in the quote, or is it they who speak?"""
     name = key.split(".")[1]
-    if turn.who != OWN and _is_same_name(name, turn.who):
+    if turn.who != OWN and is_same_name(name, turn.who):
         return True
     said = _folded(quote)
     words = set(_WORD.findall(said))

@@ -8,7 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Set
 
-__all__ = ["ANOTHER", "SEVERAL", "is_nameless", "why_unheard"]
+__all__ = ["ANOTHER", "OWN", "SEVERAL", "is_nameless", "is_same_name", "speaker_label", "why_unheard"]
+
+OWN = "user"
+"""How the user's own turns are labelled."""
 
 ANOTHER = "another name than the user's"
 SEVERAL = "several speak for the user here, and none of them by a name known as the user's"
@@ -40,11 +43,24 @@ def why_unheard(
         return None
     assert speaker is not None
     known = tuple(names)
-    if any(_fits(speaker, name) for name in (user_id, *known)):
+    if any(is_same_name(speaker, name) for name in (user_id, *known)):
         return None
     if known or _is_name(user_id):
         return ANOTHER
     return SEVERAL if len(heard() | {speaker}) > 1 else None
+
+
+def speaker_label(role: str, speaker: str | None, user_id: str, names: Iterable[str]) -> str:
+    """How a turn is labelled for a model: `user` for the user's own words, else the name of who speaks.
+
+    A turn of role `user` is the user's own if it names no speaker, or one who is called like the user: by the user's
+    id, or by one of `names`. Whoever else speaks there is another person, whose facts are not the user's.
+    """
+    if role != "user":
+        return speaker or role
+    if speaker is None or is_nameless(speaker):
+        return OWN
+    return OWN if any(is_same_name(speaker, name) for name in (user_id, *names)) else speaker
 
 
 def _is_name(user_id: str) -> bool:
@@ -52,8 +68,8 @@ def _is_name(user_id: str) -> bool:
     return _NAME.fullmatch(user_id) is not None and user_id.casefold() not in _NO_IDS
 
 
-def _fits(speaker: str, name: str) -> bool:
-    """All words of one in the other, or a first letter and a surname: `jdoe`. An address counts up to its `@`."""
+def is_same_name(speaker: str, name: str) -> bool:
+    """All words of one are in the other, or one is an initial and a surname: `jdoe`; addresses up to their `@`."""
     said, known = _words(speaker), _words(name)
     if not said or not known:
         return False

@@ -37,7 +37,7 @@ def extract(writer: Writer, event_ids: Any, model: Any) -> list[Candidate]:
     rule, and by a model where given."""
     if model is None:
         return extract_from(writer, _entries(writer, event_ids))
-    from muniment.memory.pending_extracting import extract_turns
+    from muniment.memory.extraction import extract_turns
 
     return extract_turns(writer, lambda: [entry for entry in _entries(writer, event_ids) if _is_said(entry)], model)
 
@@ -75,15 +75,18 @@ def _is_said(entry: LedgerEntry) -> bool:
     return entry.kind == "message" and not entry.is_forgotten
 
 
-def extract_from(writer: Writer, entries: Iterable[LedgerEntry]) -> list[Candidate]:
-    """Each proposal as a candidate. What a text was read for before gives the same candidates, not new ones."""
-    return [candidate for made in _by_entry(writer, entries).values() for candidate in made]
+def extract_from(writer: Writer, entries: Iterable[LedgerEntry], speakers: Speakers | None = None) -> list[Candidate]:
+    """Each proposal as a candidate. What a text was read for before gives the same candidates, not new ones.
+
+    `speakers` is shared by calls that follow one another.
+    """
+    made = _by_entry(writer, entries, Speakers(writer) if speakers is None else speakers)
+    return [candidate for of_entry in made.values() for candidate in of_entry]
 
 
-def _by_entry(writer: Writer, entries: Iterable[LedgerEntry]) -> dict[str, list[Candidate]]:
+def _by_entry(writer: Writer, entries: Iterable[LedgerEntry], voices: Speakers) -> dict[str, list[Candidate]]:
     """What the rules find, by entry, for all that speak for the user: read in the order of their times, answered as
     given."""
-    voices = Speakers(writer)
     said = [entry for entry in entries if _is_said(entry) and voices.why_unheard(entry) is None]
     found: dict[str, list[Candidate]] = {}
     for entry in sorted(said, key=lambda entry: entry.ts):
@@ -188,6 +191,7 @@ class Speakers:
         self._writer = writer
         self._names: tuple[str, ...] | None = None
         self._heard: dict[str, frozenset[str | None]] = {}
+        self.user_id = writer.scope.user_id
 
     def why_unheard(self, entry: LedgerEntry) -> str | None:
         """Only messages of role `user` are judged by their speaker; the rules read no others."""

@@ -330,4 +330,4 @@ def _bounds(turn: LiveTurn) -> tuple[frozenset[int], frozenset[int]]:
     if not is_users_own(turn.kind, turn.role, turn.trust):
         return _NOWHERE
     spans = sentence_spans(turn.text[:CHARS_MAX])
-    return frozenset(start for start, _ in spans), frozenset((*(end for _, end in spans), len(turn.text)))
+    return frozenset(start for start, _ in spans), frozenset((*(end for _, end in spans), len(turn.text.rstrip())))

@@ -61,9 +61,11 @@ LONG_CHARS = 2_000
 """A longer statement fits into few profiles, so it is read after all others."""
 QUOTE_BYTES = 20
 """A shorter quotation is a name or a title."""
+SENTENCES_MAX = 64
+"""A turn with more is a list or a text, and one statement; it is scored by the first of its sentences."""
 OWN_MIN = 152
 """A sentence below it may be somebody else's, or invented."""
-_RULES = 2
+_RULES = 3
 """Raised with every change of what this page makes of a turn."""
 _QUOTATION = lazy_pattern(r"(?m)[\"“”„«»「」『』‘]([^\"“”„«»「」『』‘’]+)[\"“”„«»「」『』’]|^[ \t]*(?:>|```)")
 _USERS_MAX = 256
@@ -99,13 +101,13 @@ def gate_version() -> int:
 
 def read_statements(user_id: str, turns: Sequence[UserTurn]) -> list[StatementRow]:
     """The statements of some turns, in their order."""
-    spans = [sentence_spans(turn.text[:CHARS_MAX]) for turn in turns]
+    spans = [sentence_spans(turn.text[:CHARS_MAX])[: SENTENCES_MAX + 1] for turn in turns]
     scores = iter(score_sentences([turn.text[a:b] for turn, own in zip(turns, spans, strict=True) for a, b in own]))
     rows: list[StatementRow] = []
     for turn, own in zip(turns, spans, strict=True):
         scored = [(span, next(scores)) for span in own]
         if is_shown_whole(turn.text, scored):
-            scored = [((own[0][0], own[-1][1] if len(turn.text) <= CHARS_MAX else len(turn.text)), _of_turn(scored))]
+            scored = [((own[0][0], len(turn.text.rstrip())), _of_turn(scored))]
         rows += (_row(user_id, turn, span, each) for span, each in scored)
     return rows
 
@@ -114,7 +116,9 @@ def is_shown_whole(text: str, scored: Sequence[tuple[Span, SentenceScores]]) -> 
     """May a sentence of this turn mislead by itself, or is the turn short?"""
     if len(scored) < 2:
         return False
-    if len(text.encode()) <= SHORT_BYTES or any(each.own < OWN_MIN for _, each in scored):
+    if len(text.encode()) <= SHORT_BYTES or len(scored) > SENTENCES_MAX:
+        return True
+    if any(each.own < OWN_MIN for _, each in scored):
         return True
     return any(found[1] is None or len(found[1].encode()) >= QUOTE_BYTES for found in _QUOTATION.finditer(text))
 

@@ -18,10 +18,11 @@ from muniment.core.policy import ExtractionPolicy
 from muniment.core.text.tokens import estimate_tokens
 from muniment.errors import InvalidInput, ModelMalformed, ModelRefused, ModelUnreachable, MunimentError
 from muniment.handles.memory import Memory
-from muniment.memory import pending_extracting
+from muniment.memory import extracting, extraction
 from muniment.memory._extract_checks import SourceTurn
 from muniment.memory._extract_model import BudgetReached, MeteredModel, ModelReply, budget_given, prompt_messages
-from muniment.memory.pending_extracting import ExtractionReport
+from muniment.memory.extraction import ExtractionReport
+from muniment.store.ledger import entry_of_row
 from planted_model import HOLDS, PlantedModel, fact
 
 Maker = Callable[..., Memory]
@@ -575,13 +576,13 @@ def test_a_candidate_that_a_person_accepts_is_shown_as_a_fact(make: Maker) -> No
 def rows_read(mem: Memory, monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> int:
     """How many rows of entries the work reads."""
     counted = [0]
-    entry_of_row = pending_extracting.entry_of_row
 
     def counting(tenant_id: str, row: Any) -> Any:
         counted[0] += 1
         return entry_of_row(tenant_id, row)
 
-    monkeypatch.setattr(pending_extracting, "entry_of_row", counting)
+    for room in (extraction, extracting):
+        monkeypatch.setattr(room, "entry_of_row", counting)
     work()
     monkeypatch.undo()
     return counted[0]
@@ -589,16 +590,17 @@ def rows_read(mem: Memory, monkeypatch: pytest.MonkeyPatch, work: Callable[[], o
 
 @pytest.mark.req("MP-17")
 @pytest.mark.parametrize("speaker", [None, "Ana", "Bob"])
+@pytest.mark.parametrize("model", [PlantedModel(), None])
 def test_a_session_is_read_in_one_pass_whoever_speaks(
-    make: Maker, monkeypatch: pytest.MonkeyPatch, speaker: str | None
+    make: Maker, monkeypatch: pytest.MonkeyPatch, speaker: str | None, model: PlantedModel | None
 ) -> None:
     counts = []
     for turns in (100, 200, 400):
         mem = make()
         said = [{"role": "user", "content": f"I saw {at}", "speaker": speaker} for at in range(turns)]
         mem.run(user_id="u-123", session_id="s1").observe_many(said)
-        counts.append(rows_read(mem, monkeypatch, lambda mem=mem: mem.extract_pending(model=PlantedModel())))  # type: ignore[misc]
-        assert counts[-1] <= 2 * turns
+        counts.append(rows_read(mem, monkeypatch, lambda mem=mem: mem.extract_pending(model=model)))  # type: ignore[misc]
+        assert counts[-1] <= 3 * turns
     assert counts[2] - counts[1] <= 2 * (counts[1] - counts[0]) + 8
 
 
@@ -650,6 +652,20 @@ def test_a_turn_that_is_forgotten_while_it_is_read_leaves_nothing(mem: Memory) -
     assert [each.sources for each in proposed(mem)] == [(ids[1],)]
     assert b"anas10" not in b"".join(mem.export(user_id="ana"))
     assert mem.extract_pending(model=Reader()).turns == 0
+
+
+@pytest.mark.req("LG-07")
+def test_a_turn_that_is_forgotten_while_those_before_it_are_read_is_sent_to_nobody(mem: Memory) -> None:
+    ids = say(mem, 20)
+
+    def of(text: str) -> list[tuple[str, Any, str]]:
+        if text.endswith("s10"):
+            mem.forget(event=ids[12])
+        return [("user.note", text.split()[-1], text)]
+
+    report = mem.extract_pending(model=(model := Reader(of)))
+    assert (report.promoted, report.left) == (19, 0)
+    assert sorted(model.texts) == sorted(f"I saw number anas1{at}" for at in range(20) if at != 12)
 
 
 @pytest.mark.req("LG-07")

@@ -153,6 +153,8 @@ DRAFT = 'Please write to my boss. Say "I am allergic to the office and shall not
         (STORY * 3 + "\n> I am allergic to nuts, it says.\n" + STORY, 1),
         (STORY * 3 + "\n```\nI = allergic\n```\n", 1),
         (STORY * 3 + 'We saw the "Erika" in the harbour over there with my neighbour.', 4),
+        ("I live here. " * 65, 1),
+        ("I live here now. " * 9_000 + " \n", 1),
         ("", 0),
         ("   \n", 0),
     ],
@@ -231,6 +233,18 @@ def test_it_is_the_same_wherever_the_watermark_is(fresh_store: FreshStore) -> No
             follow(rng.choice(mems)._ctx, "default", "ana", entries_max=rng.choice((None, 1, 5, 30)))
             assert [profile(mem, max_tokens=300) for mem in (*mems, opened())] == [wanted] * 3, step
             assert rng.choice(mems).verify().ok, step
+
+
+def test_a_dump_brings_no_rows_and_gives_the_same_profile(make: Callable[..., Memory]) -> None:
+    source, target = make("sqlite"), make("memory", seed="other")
+    talk(source, *SAID)
+    source.store.index()
+    lines = list(source.export())
+    assert not [line for line in lines if b'"table":"statements"' in line]
+    target.import_(lines)
+    assert profile(target) == profile(source)
+    target.store.index()
+    assert rows(target) == rows(source) != []
 
 
 @both_engines

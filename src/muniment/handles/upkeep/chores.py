@@ -119,7 +119,7 @@ class _Extract:
         """How the sessions of a user stood when nothing of them was left to read."""
 
     def waiting(self, ctx: Context, place: str) -> list[str]:
-        from muniment.memory.pending_extracting import count_unread
+        from muniment.memory.extraction import count_unread
 
         found = []
         for user_id, ends in ctx.engine.read(place, _ends).items():

@@ -16,8 +16,8 @@ from muniment.surfaces.cli.terminal import counted, one_line, parts_line, progre
 
 if TYPE_CHECKING:
     from muniment.contracts.packet import Fact
+    from muniment.memory.extraction import ExtractionReport
     from muniment.memory.facts.candidate_records import Candidate, Unheard
-    from muniment.memory.pending_extracting import ExtractionReport
     from muniment.memory.recall.records import Hit
     from muniment.memory.turns import EpisodeCandidate
     from muniment.store.ledger import LedgerEntry

@@ -24,14 +24,8 @@ from muniment.core.ports.schema import ENTRIES, LINKS, SESSIONS
 from muniment.core.record import Absent, Count, Items, Number, Record
 from muniment.core.scope import IdText
 from muniment.errors import Forgotten, InvalidRecord, ModelFailure
-from muniment.memory._extract_checks import (
-    OWN,
-    REASONS,
-    CheckedProposal,
-    SourceTurn,
-    check_proposals,
-    speaker_label,
-)
+from muniment.memory._extract_checks import REASONS, CheckedProposal, SourceTurn, check_proposals
+from muniment.memory._speakers import OWN, speaker_label
 from muniment.memory.facts.projection import left_of
 from muniment.memory.facts.records import ModelQuote, model_note
 from muniment.memory.patches import Decided, Writer, append_decided, draft_patch, write_patches
@@ -49,6 +43,7 @@ from muniment.store.reading import content_in
 
 if TYPE_CHECKING:
     from muniment.memory._extract_model import MeteredModel
+    from muniment.memory.extracting import Speakers
     from muniment.memory.facts.candidate_records import Candidate
     from muniment.store.context import Context
 
@@ -246,6 +241,7 @@ class _Worker:
         self._policy = ctx.policy.memory.extraction
         self._turns = self._withheld = self._unreadable = self._proposed = self._promoted = self._by_rules = 0
         self._rejected: Counter[str] = Counter()
+        self._speakers: Speakers | None = None
 
     def report(self, users: list[str], stopped: Stop | None = None) -> ExtractionReport:
         left, claimed = self.count_left(users)
@@ -365,7 +361,7 @@ class _Worker:
             self._model.room(batch.turns, context)  # before anything is claimed
         with _Claim(writer, self._extractor, batch, self._claims) as claim:
             if not claim.is_held:
-                return  # another worker was faster: look again
+                return  # another worker was faster, or a turn was forgotten: look again
             answered = Answered()
             if asks:
                 answered = self._model.ask(batch.turns, context)
@@ -400,10 +396,12 @@ class _Worker:
 
     def _extract_by_rules(self, writer: Writer, entries: Sequence[LedgerEntry]) -> bool:
         """False where one of the turns was forgotten meanwhile: what is left is looked at again."""
-        from muniment.memory.extracting import extract_from
+        from muniment.memory.extracting import Speakers, extract_from
 
+        if self._speakers is None or self._speakers.user_id != writer.scope.user_id:
+            self._speakers = Speakers(writer)  # of all batches: it looks through a session once
         try:
-            self._by_rules += len(extract_from(writer, entries))
+            self._by_rules += len(extract_from(writer, entries, self._speakers))
         except Forgotten:
             return False
         return True
@@ -607,6 +605,12 @@ def _write_proposals(
     return _Written(tuple(made), rejected, promoted)
 
 
+def _still_there(reader: Reader, ids: Sequence[str]) -> list[str]:
+    """Those of these turns that were not forgotten meanwhile."""
+    rows = [get(reader, ENTRIES, (id_,)) for id_ in ids]
+    return [row.id for row in rows if row is not None and row.receipt_id is None]
+
+
 def _fresh_ids(ctx: Context, count: int) -> list[tuple[str, str]]:
     return [(ctx.ids.new("cnd"), ctx.ids.new("fct")) for _ in range(count)]
 
@@ -625,8 +629,7 @@ def _write_named(
 
     def decide(tx: Transaction) -> Decided:
         made[:] = _write_proposals(tx, writer, turns, checked, ids, model).candidates
-        rows = [get(tx, ENTRIES, (turn.id,)) for turn in turns]
-        left = [row.id for row in rows if row is not None and row.receipt_id is None]
+        left = _still_there(tx, [turn.id for turn in turns])
         known = _read_by(tx, extractor, left)
         fresh = [id_ for id_ in left if id_ not in known]
         if not fresh:
@@ -708,7 +711,8 @@ class _Claim:
         claim = _draft_claim(self._id, self._extractor, batch.session_id, turns, until=until, **span)
 
         def decide(tx: Transaction) -> Decided:
-            return claim if self._mark_in(tx).note == batch.note else Decided([])
+            is_next = self._mark_in(tx).note == batch.note
+            return claim if is_next and len(_still_there(tx, turns)) == len(turns) else Decided([])
 
         self.is_held = write_patches(self._writer, decide, lambda reader: latest(reader, self._id) is not None)
         return self
