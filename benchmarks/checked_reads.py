@@ -65,7 +65,7 @@ def unchecked() -> Iterator[None]:
         mock.patch("muniment.store.ledger.read_body", plain_body),
         mock.patch("muniment.memory.turn_reading.check_header", nothing),
         mock.patch("muniment.memory.turn_reading.read_body", plain_body),
-        mock.patch("muniment.memory.searching.check_header", nothing),
+        mock.patch("muniment.memory.search.check_header", nothing),
         mock.patch("muniment.packets.searching.check_cited", nothing),
         mock.patch("muniment.packets.builds.check_cited", nothing),
         mock.patch("muniment.store.items.Item.check", nothing),

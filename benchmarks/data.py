@@ -16,6 +16,7 @@ from random import Random
 from typing import Any
 
 __all__ = [
+    "PERMITTED",
     "POOL",
     "Question",
     "Scope",
@@ -43,8 +44,14 @@ POOL = (
     "realmem",
     "factconsolidation",
     "bfcl_memory",
+    "friendsqa",
+    "prefeval",
+    "memdaily",
 )
 """The development sets that stand in one format, with gold turns (`realmem`: gold sessions)."""
+
+PERMITTED = ("longmemeval", "qmsum", "madial", "friendsqa", "bfcl_memory")
+"""Those whose licence permits to ship what is fitted on them. All others are for measuring only."""
 
 
 @dataclass(frozen=True, slots=True)

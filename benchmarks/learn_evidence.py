@@ -1,11 +1,12 @@
-"""From a hit's signs to the chance that it is evidence: fitted on many sets, judged on the one left out.
+"""From a hit's signs to the chance that it is evidence: fitted on the permitted sets, judged on what was left out.
 
     python -m benchmarks.learn_evidence [--data DIR] [--embedder wordllama] [--write]
 
-For every question of the pool, the signs of the best turns (`muniment.memory.recall.evidence`) and whether each is
-gold; and the signs of the question as a whole (`muniment.memory.recall.found`) and whether anything answers it. Two
-logistic models of few weights are fitted: that there is evidence at all, and, where there is, that a hit is it. A hit's
-chance is the product. They are fitted with every set but one (the two of BEAM are one) and measured on that one:
+For every question, the signs of the best turns (`muniment.memory.evidence`) and whether each is gold; and the signs of
+the question as a whole and whether anything answers it. Two logistic models of few weights are fitted: that there is
+evidence at all, and, where there is, that a hit is it. A hit's chance is the product. They are fitted with the sets
+whose licence permits it (`benchmarks.data.PERMITTED`) but one, and measured on that one; all together are measured on
+the sets that are for measuring only:
 
 - Brier score beside that of its base rate, expected calibration error over ten equal parts, AUC, what the first hit is
   said and found to be;
@@ -33,6 +34,7 @@ import argparse
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -42,16 +44,14 @@ import numpy as np
 import numpy.typing as npt
 
 import muniment
-from benchmarks.data import POOL, Question, Scope, Turn, default_data, pooled
+from benchmarks.data import PERMITTED, POOL, Question, Scope, Turn, default_data, pooled
 from benchmarks.harness import report
 from benchmarks.recall import Near, Vectors, index_of
 from muniment.core.policy import RecallPolicy
-from muniment.memory.recall.dense import weigh_dense
-from muniment.memory.recall.evidence import SIGNS
-from muniment.memory.recall.found import FOUND_SIGNS
-from muniment.memory.recall.rank import signs_of
-from muniment.memory.recall.reasons import match_text, read_wanted
-from muniment.memory.recall.score import Dense
+from muniment.memory.evidence import FOUND_SIGNS, SIGNS
+from muniment.memory.ranking import signs_of
+from muniment.memory.reasons import match_text, read_wanted
+from muniment.memory.scoring import Dense, weigh_dense
 
 Array = npt.NDArray[np.float64]
 
@@ -61,7 +61,7 @@ FOREIGN = 3
 WITHOUT, WITHOUT_TIMES = 6, 2
 """One question of so many is asked of the history without what answers any of them; how often that is done."""
 SPEAKERS_MAX = 12
-"""Where more talk, nobody is asked what another one did."""
+"""So many of those who talk are asked what another one did."""
 FEW, FEW_TURNS = 4, (6, 12, 24)
 """One question of so many is asked of a few turns alone; how many these are."""
 EASY = ("factconsolidation", "bfcl_memory")
@@ -108,10 +108,6 @@ class Sample(NamedTuple):
     """Asked of what it does not belong to, or of a part of it: to learn from, not to judge by."""
     facts: Array
     """Of the short turns among the hits, how much of what is wanted they hold, and whether they are gold."""
-
-
-def group_of(name: str) -> str:
-    return "beam" if name.startswith("beam") else name
 
 
 # -- samples ------------------------------------------------------------------------------------------
@@ -187,15 +183,20 @@ def _without(scope: Scope) -> Iterator[tuple[list[Turn], list[Question]]]:
 
 
 def _swapped(scope: Scope) -> Iterator[Question]:
-    """Questions on one of those who talk, asked of another: what is asked was said, but not by them."""
-    speakers = sorted({turn.speaker.strip() for turn in scope.turns} - {""})
-    names = speakers if len(speakers) > 2 else [name.split()[0] for name in speakers]
-    if not 2 <= len(names) <= SPEAKERS_MAX:
-        return
+    """Questions on one of those who talk most, asked of another: what is asked was said, but not by them."""
+    counted = Counter(turn.speaker.strip() for turn in scope.turns)
+    speakers = sorted(name for name, _ in counted.most_common(SPEAKERS_MAX) if name[:1].isalpha())
+    words = {word for turn in scope.turns for word in turn.text.split()}
+    firsts = Counter(name.split()[0] for name in speakers)
+    names = list(speakers)
+    for place, name in enumerate(speakers):  # by the first name, where that is one and nobody else's
+        first = name.split()[0]
+        if firsts[first] == 1 and len(first) > 2 and first.lower() not in words:
+            names[place] = first
+    spelled = {name: re.compile(rf"\b{re.escape(name)}\b") for name in names}
     for question in scope.questions:
-        spelled = {name: re.compile(rf"\b{re.escape(name)}\b", re.IGNORECASE) for name in names}
         named = [name for name in names if spelled[name].search(question.text)]
-        if len(named) == 1 and question.answerable:
+        if len(named) == 1 and len(names) > 1 and question.answerable:
             others = [name for name in names if name != named[0]]
             text = spelled[named[0]].sub(others[len(question.text) % len(others)], question.text)
             yield Question(text, frozenset(), question.kind, question.now, answerable=False)
@@ -272,8 +273,8 @@ def _shares(pool: dict[str, list[Sample]]) -> dict[str, float]:
     """What one question of each set counts."""
     sizes: dict[str, int] = {}
     for name, held in pool.items():
-        sizes[group_of(name)] = sizes.get(group_of(name), 0) + len(held)
-    return {name: (1 / 3 if name in EASY else 1.0) / sizes[group_of(name)] for name in pool}
+        sizes[name] = len(held)
+    return {name: (1 / 3 if name in EASY else 1.0) / sizes[name] for name in pool}
 
 
 def found_of(model: Model, sample: Sample) -> float:
@@ -421,14 +422,18 @@ def main() -> None:
         pool = {name: samples(each, vectors) for name, each in scopes.items()}
         left_out: dict[str, list[tuple[Array, Sample]]] = {}
         for name in pool:
-            others = {other: held for other, held in pool.items() if group_of(other) != group_of(name)}
+            others = {other: pool[other] for other in PERMITTED if other != name}
             model = fit_both(others)
             rows[f"{kind}, {name} left out"] = judge(model, pool[name], cut_off_of(model, others))
             left_out[name] = [(chances_of(model, each), each) for each in pool[name] if not each.is_made]
-        models[kind] = fit_both(pool)
-        rows[f"{kind}, all"] = {"cut_off": cut_off_of(models[kind], pool), "abstain_auc_but_locomo": _pooled(left_out)}
+        fitted = {name: pool[name] for name in PERMITTED}
+        models[kind] = fit_both(fitted)
+        rows[f"{kind}, all"] = {
+            "cut_off": cut_off_of(models[kind], fitted),
+            "abstain_auc_but_locomo": _pooled(left_out),
+        }
         if kind == "words":
-            facts = fit_facts(pool)
+            facts = fit_facts(fitted)
     report("learn_evidence", rows, {"embedder": arguments.embedder, "depth": DEPTH})
     if arguments.write:
         if set(models) != {"words", "vectors"}:
@@ -437,11 +442,11 @@ def main() -> None:
 
 
 def _write(models: dict[str, Model], facts: Array, embedder: str) -> None:
-    where = Path(muniment.__file__).parent / "memory" / "recall" / "data" / "evidence.json"
+    where = Path(muniment.__file__).parent / "memory" / "data" / "evidence.json"
     told = {
         "about": "Weights of the signs of a hit and of a query: the chance that the hit is evidence, where there is "
         "any, and that there is any. Fitted by "
-        f"benchmarks.learn_evidence on the development sets {', '.join(name for name in POOL if name != 'realmem')}; "
+        f"benchmarks.learn_evidence on the development parts of {', '.join(PERMITTED)}; "
         f"`vectors` with those of {embedder}. No text of a set is in it.",
         "hit": {"terms": TERMS} | {kind: _rounded(model.hit) for kind, model in models.items()},
         "found": {"terms": FOUND_TERMS} | {kind: _rounded(model.found) for kind, model in models.items()},

@@ -1,13 +1,13 @@
-"""What the traits of a candidate are worth in ranking: fitted on many sets, judged on the one left out.
+"""What the traits of a candidate are worth in ranking: fitted on the permitted sets, judged on the one left out.
 
     python -m benchmarks.learn_ranking [--data DIR] [--embedder wordllama] [--write]
 
-For every question of the pool, the best candidates as they are ranked without what was learnt, their traits
-(`muniment.memory.recall.learnt`) and which are gold. What each trait is worth is fitted so that gold stands above the
-rest (the likelihood of the gold turns under a softmax over the candidates, with a ridge), on every set but one; the two
-of BEAM are one. It is measured on that one, before and after, at 5, 10 and 20. Every set counts the same, but those
-that are easy, which count a third; `realmem` marks sessions and no turns, and is left out. Nothing is drawn at random:
-the same data gives the same numbers. `--write` fits on all sets and writes the data file.
+For every question of the sets whose licence permits it (`benchmarks.data.PERMITTED`), the best candidates as they are
+ranked without traits, their traits (`muniment.memory.ranking`) and which are gold. What each trait is worth is fitted
+so that gold stands above the rest (the likelihood of the gold turns under a softmax over the candidates, with a ridge),
+on every set but one, and measured on that one, before and after, at 5, 10 and 20. Every set counts the same, but those
+that are easy, which count a third. Nothing is drawn at random: the same data gives the same numbers. `--write` fits on
+all of these sets and writes the data file.
 """
 
 from __future__ import annotations
@@ -24,16 +24,13 @@ import numpy as np
 import numpy.typing as npt
 
 import muniment
-from benchmarks.data import POOL as SETS
-from benchmarks.data import Scope, default_data, pooled
+from benchmarks.data import PERMITTED, Scope, default_data, pooled
 from benchmarks.harness import report
-from benchmarks.learn_evidence import EASY, group_of
+from benchmarks.learn_evidence import EASY
 from benchmarks.recall import Near, Vectors, index_of
 from muniment.core.policy import RecallPolicy
-from muniment.memory.recall.dense import weigh_dense
-from muniment.memory.recall.learnt import TRAITS
-from muniment.memory.recall.rank import traits_of
-from muniment.memory.recall.score import Dense
+from muniment.memory.ranking import TRAITS, traits_of
+from muniment.memory.scoring import Dense, weigh_dense
 
 Array = npt.NDArray[np.float64]
 
@@ -76,10 +73,10 @@ def fit(pool: dict[str, list[Sample]]) -> Array:
     """What each trait is worth in the unit of the base score, by Newton's method."""
     sizes: dict[str, int] = {}
     for name, held in pool.items():
-        sizes[group_of(name)] = sizes.get(group_of(name), 0) + len(held)
+        sizes[name] = len(held)
     rows, gold, weights, starts, place = [], [], [], [], 0
     for name, held in pool.items():
-        share = (1 / 3 if name in EASY else 1.0) / sizes[group_of(name)]
+        share = (1 / 3 if name in EASY else 1.0) / sizes[name]
         for sample in held:
             if sample.gold.any():
                 columns = np.column_stack((sample.base, sample.traits))
@@ -133,13 +130,13 @@ def main() -> None:
     arguments = parser.parse_args()
     if not (arguments.data / "retrieval").exists():
         sys.exit(f"no data at {arguments.data}: nothing was fitted")
-    scopes = {name: pooled(arguments.data, name) for name in SETS if name != "realmem"}
+    scopes = {name: pooled(arguments.data, name) for name in PERMITTED}
     rows: dict[str, dict[str, Any]] = {}
     worths: dict[str, Array] = {}
     for kind, vectors in (("words", None), ("vectors", Vectors(arguments.embedder))):
         pool = {name: samples(each, vectors) for name, each in scopes.items()}
         for name, held in pool.items():
-            worth = fit({other: each for other, each in pool.items() if group_of(other) != group_of(name)})
+            worth = fit({other: each for other, each in pool.items() if other != name})
             before, after = recalls(held, None), recalls(held, worth)
             rows[f"{kind}, {name} left out"] = {
                 "questions": len(held),
@@ -154,10 +151,10 @@ def main() -> None:
 
 
 def _write(worths: dict[str, Array], embedder: str) -> None:
-    where = Path(muniment.__file__).parent / "memory" / "recall" / "data" / "ranking.json"
+    where = Path(muniment.__file__).parent / "memory" / "data" / "ranking.json"
     told = {
         "about": "What the traits of a candidate are worth, in the unit of the best match in words. Fitted by "
-        f"benchmarks.learn_ranking on the development sets {', '.join(name for name in SETS if name != 'realmem')}, "
+        f"benchmarks.learn_ranking on the development parts of {', '.join(PERMITTED)}, "
         f"each counting the same; `vectors` with those of {embedder}. No text of a set is in it.",
         **{
             kind: {name: round(float(each), 5) for name, each in zip(TRAITS, worth, strict=True)}

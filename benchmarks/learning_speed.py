@@ -36,7 +36,7 @@ from muniment.core.policy import Policy
 from muniment.core.ports.engine import Reader, Select
 from muniment.learning.keys import intent_key
 from muniment.learning.stored_memory import IntentParts
-from muniment.memory.searching import find_turns
+from muniment.memory.search import find_turns
 
 FAMILIES = 20
 WORDS = tuple(f"word{number}" for number in range(5_000))

@@ -46,7 +46,7 @@ from benchmarks.recall import index_of, mean, ours, plain
 from benchmarks.recall_pool import Asked, Learnt, answered, changed, measure, shipped_digest
 from muniment import __version__
 from muniment.core.policy import RecallPolicy
-from muniment.memory.recall import rank as recall_rank
+from muniment.memory import ranking as recall_rank
 
 HERE = Path(__file__).resolve().parent
 SETS = ("longmemeval", "locomo", "beam_100k")

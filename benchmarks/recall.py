@@ -22,11 +22,9 @@ from benchmarks.data import Question, Scope, Turn
 from benchmarks.harness import report
 from benchmarks.reference import Plain, Recipe, estimate_tokens
 from muniment.core.policy import RecallPolicy
-from muniment.memory.recall import index as recall_index
-from muniment.memory.recall.dense import weigh_dense
-from muniment.memory.recall.index import MemoryIndex
-from muniment.memory.recall.rank import rank
-from muniment.memory.recall.score import Dense
+from muniment.memory._index import MemoryIndex, SpokenTurn
+from muniment.memory.ranking import rank
+from muniment.memory.scoring import Dense, weigh_dense
 
 Array = npt.NDArray[np.float64]
 DEPTH = 200
@@ -94,12 +92,8 @@ def _best(scores: Array, among: npt.NDArray[np.bool_] | None) -> list[int]:
     return found
 
 
-_SPOKEN: Any = vars(recall_index).get("SpokenTurn") or vars(recall_index)["Passage"]
-"""The record of a turn; by its other name in checkouts from before turns had passages, to compare with."""
-
-
 def index_of(turns: Iterable[Turn]) -> MemoryIndex:
-    return MemoryIndex(_SPOKEN(turn.session, turn.speaker, turn.role, turn.said_at, turn.text) for turn in turns)
+    return MemoryIndex(SpokenTurn(turn.session, turn.speaker, turn.role, turn.said_at, turn.text) for turn in turns)
 
 
 def plain(turns: Sequence[Turn], *, named: bool = False) -> Searcher:

@@ -2,8 +2,8 @@
 
     python -m benchmarks.recall_pool_side JOB FOUND
 
-`JOB` says which sets to search, and how; `FOUND` is where what each question found is written. It imports of the
-package what every checkout has, so that any can be the other side.
+`JOB` says which sets to search, and how; `FOUND` is where what each question found is written. It is the module of the
+other checkout that runs, so that any checkout can be the other side.
 """
 
 from __future__ import annotations

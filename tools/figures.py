@@ -142,6 +142,9 @@ POOL = (
     ("BEAM 500K", "beam_500k"),
     ("QMSum", "qmsum"),
     ("MADial", "madial"),
+    ("FriendsQA", "friendsqa"),
+    ("PrefEval", "prefeval"),
+    ("MemDaily", "memdaily"),
     ("RealMem, sessions", "realmem"),
     ("FactConsolidation", "factconsolidation"),
     ("BFCL", "bfcl_memory"),
@@ -155,7 +158,7 @@ POOL_SYSTEMS = (
     ("muniment", "ours"),
     ("shipped", "shipped"),
 )
-POOL_WITHOUT = ("passages", "leaning", "learnt", "newest", "diversity", "names", "dates", "kinds")
+POOL_WITHOUT = ("leaning", "traits", "newest", "stretch", "names", "dates", "kinds")
 
 
 def recall_pool(results: dict[str, dict[str, Any]]) -> list[str]:

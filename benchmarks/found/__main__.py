@@ -20,7 +20,7 @@ from benchmarks.data import default_data, pooled
 from benchmarks.recall import index_of, said_before
 from muniment.core.policy import ComposePolicy, RecallPolicy
 from muniment.core.stats import wilson_bounds
-from muniment.memory.recall.rank import rank
+from muniment.memory.ranking import rank
 
 SETS = (
     "locomo",

@@ -43,7 +43,7 @@ from muniment.memory.episodes.given_summary import GivenSummary
 from muniment.memory.extraction import ExtractionReport
 from muniment.memory.facts.candidate_records import Candidate, CandidateStatus, Unheard
 from muniment.memory.profile import Profile
-from muniment.memory.recall.records import Hit
+from muniment.memory.hits import Hit
 from muniment.memory.turns import EpisodeCandidate
 from muniment.moving.portable import MoveReport, System
 from muniment.packets.builds import Build

@@ -9,8 +9,7 @@ import pytest
 import muniment
 from muniment.core.text.analyzer import ANALYZER_VERSION
 from muniment.errors import IntegrityFailure
-from muniment.memory.recall.segments import (
-    IndexedPassage,
+from muniment.memory._segments import (
     IndexedTurn,
     build_segment,
     decode_segment,
@@ -22,7 +21,7 @@ from muniment.memory.recall.segments import (
 
 
 def _block(number: int) -> bytes:
-    turn = IndexedTurn(f"evt_{number}", "s", number, "0" * 16, "user", 9, [IndexedPassage(1, [7])])
+    turn = IndexedTurn(f"evt_{number}", "s", number, "0" * 16, "user", 9, 1, [7])
     return encode_segment(build_segment([turn]))
 
 
@@ -33,7 +32,7 @@ BEFORE = NOW[:4] + b"1\n" + _block(1)[6:]
 
 def test_a_block_names_its_analyzer() -> None:
     assert (is_outdated(NOW), is_outdated(BEFORE)) == (False, True)
-    assert NOW[:6] == b"MSEP" + ANALYZER_VERSION.encode()
+    assert NOW[:6] == b"MSEG" + ANALYZER_VERSION.encode()
     for block in (NOW, BEFORE):
         assert encode_segment(decode_segment(block)) == block
     with pytest.raises(IntegrityFailure, match="not a segment"):
@@ -56,7 +55,7 @@ def test_after_a_rebuild_other_forms_of_words_are_found(tmp_path: Path, monkeypa
         run = mem.run(user_id="ana", session_id="s1")
         with monkeypatch.context() as before:
             before.setattr("muniment.memory.index.analyze", plain)
-            before.setattr("muniment.memory.recall.segments.Segment.__init__.__defaults__", ("1\n",))
+            before.setattr("muniment.memory._segments.Segment.__init__.__defaults__", ("1\n",))
             run.observe("user", "Mi hermana vive en Sevilla.")
             mem.store.index()
         assert mem.verify().outdated == 1

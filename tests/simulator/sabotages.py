@@ -16,7 +16,7 @@ from unittest import mock
 from muniment.core.ports.engine import ScrubReport, Select
 from muniment.errors import NotFound
 from muniment.handles.run import Run
-from muniment.memory.recall.segments import build_segment
+from muniment.memory._segments import build_segment
 from muniment.store import append, reading
 from muniment.store.engines.sqlite import SqliteEngine, SqliteReader
 from muniment.testing.simulator.simulating import Failure, Tally, acts_named, tell

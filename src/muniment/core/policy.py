@@ -198,8 +198,7 @@ class RecallPolicy(Record):
     """How candidates are scored and ordered.
 
     The unit of every weight is the best match in words: the turn whose words, in context, answer the query best has 1.
-    Set by hand on three LoCoMo conversations and fifty LongMemEval questions. `benchmarks.learn_recall` searches
-    around them with cross-validation and found nothing that holds better on folds it had not seen.
+    Set by hand on three LoCoMo conversations and fifty LongMemEval questions.
     """
 
     policy_id: str = "default"
@@ -253,12 +252,8 @@ class RecallPolicy(Record):
     """Taken off a turn that ends in a question mark: questions seldom hold the answer."""
     question_only: Weight = 0.1
     """Taken off a turn that is nothing but a question."""
-    number: Weight = 0.1
-    """Has a number, or says how often, where that is asked for."""
     time: Weight = 0.1
     """Said within the stretch of time that the query names."""
-    recency: Weight = 0.05
-    """For the newest turn of the scope, falling to 0 for the oldest, where the query asks how things are now."""
 
     # -- vectors, where there are any --
     dense_turn: Weight = 0.15
@@ -271,54 +266,20 @@ class RecallPolicy(Record):
     """Embedders that know English alone: a question in another script is asked by its words only."""
 
     # -- what was learnt --
-    ranking: Annotated[str, Field(pattern=r"^([0-9a-f]{16,64})?$")] = "df9c268b8d39465d"
+    ranking: Annotated[str, Field(pattern=r"^([0-9a-f]{16,64})?$")] = "50a7dfa2056d9836"
     """The digest (its first 16 signs or more) of the ranking that was learnt over the best candidates; empty: none."""
 
     # -- several answers --
-    diversity: Weight = 0.03
-    """Taken off a session's other turns for each one already taken, where the query asks for several things."""
     stretch: Weight = 0.3
-    """How much of what the turns around one score is added to its own score, where the query asks for an account of
-    what was said."""
-    diversity_pool: Positive = 60
-    """How many of the best candidates `diversity` and `stretch` are applied to."""
+    """How much of what the turns around one of the best score is added to its own score, where the query asks for an
+    account of what was said."""
+
+    newest: Positive = 6
+    """Of so many of the best, those that say the same are put in order of time, the newest first; 1: none."""
 
     # -- how likely it is evidence --
-    evidence: Annotated[str, Field(pattern=r"^[0-9a-f]{16,64}$")] = "87678262445a61a7"
+    evidence: Annotated[str, Field(pattern=r"^[0-9a-f]{16,64}$")] = "a1485c409038a464"
     """The digest (its first 16 signs or more) of the calibration by which a hit's signs become a chance."""
-
-    # -- what changed --
-    newest_pool: Positive = 10
-    """How many of the best candidates are compared: those that answer alike are put in order of time, the newest first.
-    """
-    anchor_match: Share = 0.75
-    """The anchor that others are compared with is the best candidate that holds this share of the most weight of words
-    that any of them holds."""
-    newest_match: Share = 0.6
-    """Candidates answer alike only if each holds this share of the weight of words that the anchor holds."""
-    newest_overlap: Share = 0.65
-    """Candidates answer alike only if this share of the words that either holds is held by both."""
-    supposed_overlap: Share = 0.8
-    """What takes the place of `newest_overlap` where neither the present nor a number is asked for, and it is only
-    likely that things may change.
-    """
-    newest_score: Share = 0.3
-    """Candidates answer alike only if each has this share of the anchor's score: a weak match is not lifted for being
-    late."""
-    newest_reach: Positive = 30
-    """How many of the best candidates are searched for turns that tell of a change, or state the same attribute in
-    other words.
-    """
-    changed_match: Share = 0.4
-    """What takes the place of `newest_match` and `newest_overlap` for a turn that tells of a change."""
-    changed_score: Share = 0.25
-    """What takes the place of `newest_score` for a turn that tells of a change."""
-    restated_match: Share = 0.95
-    """What takes the place of `newest_match` and `newest_overlap` for turns of one session, of which more is asked."""
-    restated_overlap: Share = 0.5
-    """Turns of one session answer alike only if they have this share of the shorter one's words in common, while each
-    says something of its own.
-    """
 
     @property
     def digest(self) -> str:
@@ -513,7 +474,7 @@ class ComposePolicy(Record):  # MP-18
     """Quotes that are worth less than this share of the best one are left out, though there is room,"""
     evidence_min: Share = 0.0005
     """and so are those that are less likely evidence than this."""
-    found_min: Share = 0.04
+    found_min: Share = 0.08
     """Something on the question is held to be found where a quote is evidence with this chance or more,"""
     match_min: Share = 0.5
     """or where a fact, or a line of the run's state, has this share of what is asked for."""

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from muniment.handles.run_memory import RunMemory
     from muniment.memory.episodes.given_summary import GivenSummary
     from muniment.memory.facts.candidate_records import Candidate
+    from muniment.memory.hits import Hit
     from muniment.memory.patches import Writer
     from muniment.memory.profile import Profile
-    from muniment.memory.recall.records import Hit
     from muniment.packets.builds import Build
     from muniment.store.admission import Admitted
     from muniment.store.context import Context

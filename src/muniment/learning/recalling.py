@@ -35,8 +35,8 @@ from muniment.learning.projection import core_name
 from muniment.learning.recall_reading import latest_recall
 from muniment.learning.stored_memory import IntentParts, StateParts, Store
 from muniment.memory.patches import Decided, draft_patch, write_patches
-from muniment.memory.recall.query import QUERY_CHARS_MAX
-from muniment.memory.searching import check_search, find_turns
+from muniment.memory.query import QUERY_CHARS_MAX
+from muniment.memory.search import check_search, find_turns
 from muniment.store.items import lock_shared
 from muniment.store.ledger import MEMORY_RECALLED
 from muniment.store.reading import list_entries
@@ -84,8 +84,8 @@ _ALONE = (
         ("before_1", "before_2", "after_1", "after_2", "kinds_before", "kinds_after", "session_date", "dense_window"),
         0.0,
     )
-    | dict.fromkeys(("speaker", "role", "question", "question_only", "diversity", "stretch"), 0.0)
-    | {"newest_pool": 1}
+    | dict.fromkeys(("speaker", "role", "question", "question_only", "stretch"), 0.0)
+    | {"newest": 1}
 )
 """A bank is no talk: each record stands alone, nobody says it, and a later one does not outdate an earlier one."""
 

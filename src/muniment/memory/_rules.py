@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from muniment.core.text.analyzer import MONTHS, stop_words
-from muniment.core.text.stated.places import is_known_place, is_no_place
+from muniment.core.text.places import is_known_place, is_no_place
 from muniment.memory.facts.candidate_records import Proposal
 
 __all__ = ["CHARS_MAX", "CONFIDENCE", "extract_certain", "find_endings"]

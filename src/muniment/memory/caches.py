@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from muniment.core.limits import drop_tenant
@@ -12,37 +12,13 @@ from muniment.core.limits import drop_tenant
 if TYPE_CHECKING:
     from muniment.memory.turn_reading import LiveTurn
 
-__all__ = ["MomentCache", "PlaceCache", "TurnCache"]
+__all__ = ["PlaceCache", "TurnCache"]
 
 T = TypeVar("T")
 
 TURNS_MAX = 4096
 GLEANED_MAX = 512
 PLACES_MAX = 16_384
-MOMENTS_MAX = 16_384
-
-
-class MomentCache:
-    """When events were said and recorded, by tenant and event: the oldest are let go. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._held: OrderedDict[tuple[str, str], str] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, tenant_id: str, ids: Iterable[str]) -> dict[str, str]:
-        with self._lock:
-            return {id_: self._held[tenant_id, id_] for id_ in ids if (tenant_id, id_) in self._held}
-
-    def put(self, tenant_id: str, moments: Mapping[str, str]) -> None:
-        with self._lock:
-            for id_, moment in moments.items():
-                self._held[tenant_id, id_] = moment
-            while len(self._held) > MOMENTS_MAX:
-                self._held.popitem(last=False)
-
-    def clear(self, tenant_id: str | None = None) -> None:
-        with self._lock:
-            drop_tenant(self._held, tenant_id)
 
 
 class PlaceCache:

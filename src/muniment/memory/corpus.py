@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader
     from muniment.memory.document_writing import NewDocument
     from muniment.memory.documents.records import Chunk, CorpusDocument, StoredDocument
-    from muniment.memory.recall.records import Hit
-    from muniment.memory.searching import FoundTurn
+    from muniment.memory.hits import Hit
+    from muniment.memory.search import FoundTurn
     from muniment.store.context import Context
     from muniment.store.ledger import Receipt
 
@@ -256,7 +256,7 @@ class Corpus:
         default nothing.
         """
         from muniment.memory.document_reading import ended_sessions
-        from muniment.memory.searching import check_min_score, check_search, find_turns
+        from muniment.memory.search import check_min_score, check_search, find_turns
         from muniment.memory.turn_reading import check_cited
 
         ctx, corpus_scope = self._ctx, self._corpus_scope
@@ -422,7 +422,7 @@ def read_text_file(path: Path, bytes_max: int, limit: str) -> str:
 
 def _chunk_hit(found: FoundTurn) -> Hit:
     """The hit of a turn, which says where in its document it stands."""
-    from muniment.memory.searching import turn_hit
+    from muniment.memory.search import turn_hit
 
     said = found.turn.metadata
     headings = cast("list[str]", said["headings"])

@@ -12,13 +12,13 @@ from muniment.core.ports.rows import Where, by_ids
 from muniment.core.ports.schema import ITEMS
 from muniment.core.requests import Request, TextOrNone, checked
 from muniment.core.scope import Scope, ScopeLevel
-from muniment.core.text.stated.attributes import key_attributes
 from muniment.memory.fact_rows import LEVELS, FactRows, fact_items, owner_of_level, visible_facts
+from muniment.memory.facts.keys import in_words
 from muniment.memory.facts.projection import hash_terms, hash_words, words_of
 from muniment.memory.facts.records import StoredFact
 from muniment.memory.facts.rules import find_overridden, is_many_valued, why_not_in_force
 from muniment.memory.patches import MomentOrNone, Writer, cleaned, text_of
-from muniment.memory.recall.reasons import Match, Wanted, match_text
+from muniment.memory.reasons import Match, Wanted, match_text
 from muniment.store.item_terms import newest_with_terms
 from muniment.store.items import Item, latest
 
@@ -100,7 +100,7 @@ def _matching(
     reader: Reader, scope: Scope, levels: Sequence[ScopeLevel], wanted: Wanted, words: str, known_ids: Container[str]
 ) -> Iterator[Item]:
     """The facts of some levels that share most with a query, and the newest instructions, but for those known."""
-    terms = hash_terms([*(each.term for each in wanted.attributes), *wanted.terms])
+    terms = hash_terms(wanted.terms)
     terms |= dict.fromkeys(sorted(hash_words(words)))
     terms |= hash_terms(term for _, group in wanted.kinds for term in sorted(group))
     for level in levels:
@@ -129,8 +129,8 @@ def _nearer(
 
 
 def match_fact(wanted: Wanted, key: str, value: Any) -> Match:
-    """How well a fact answers, by the words of its key and value and by the attribute that its key names."""
-    return match_text(wanted, f"{key} {words_of(value)}", key_attributes(key))
+    """How well a fact answers, by the words of its key and of the sentence that it reads as."""
+    return match_text(wanted, f"{key} {in_words(key, words_of(value))}")
 
 
 def in_force(found: Iterable[FoundFact], now: str, policy: FactPolicy) -> list[FoundFact]:

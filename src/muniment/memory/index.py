@@ -28,9 +28,8 @@ from muniment.core.ports.schema import ENTRIES, SEGMENTS, USERS, UserRow
 from muniment.core.scope import is_reserved, lock_rank
 from muniment.core.text.analyzer import ANALYZER_VERSION, analyze, term_hash, term_hashes
 from muniment.errors import EmbedderFailure, StoreDamaged
-from muniment.memory.recall.index import StoredIndex, field_terms, index_text
-from muniment.memory.recall.segments import (
-    IndexedPassage,
+from muniment.memory._index import StoredIndex, field_terms, index_text
+from muniment.memory._segments import (
     IndexedTurn,
     Segment,
     build_segment,
@@ -102,23 +101,21 @@ def analyse_turn(entry: LedgerEntry, text: str) -> IndexedTurn:
     """A turn as the index holds it. The entry says how much of a long text is analysed, since the policy may change."""
     day, seconds = _moment(entry.ts)
     reach = TEXT_CHARS_MAX if entry.analysed_chars is None else entry.analysed_chars
-    passages = index_text(text[:reach], day)
+    length, terms = index_text(text[:reach], day)
     tool = entry.tool
     is_call = tool is not None and not is_chunk(tool, entry.metadata)
-    called = [*term_hashes(analyze(call_words(tool)))] if is_call and tool is not None else []  # TM-03
     rest = text[reach:]
-    is_read_on = bool(rest) and (is_call or entry.analysed_chars is not None)
-    further = list(term_hashes(analyze(further_words(rest)))) if is_read_on else []
-    if is_call or further:
-        length, terms = passages[0]
-        marks = call_marks(tool, text) if is_call and tool is not None else []
-        added = len(called) + len(further)
-        passages[0] = IndexedPassage(length + added, [*terms, *called, *further, *term_hashes(marks)])
-    fields = field_terms(entry.metadata)
-    if fields:
-        passages[0] = passages[0]._replace(terms=[*passages[0].terms, *fields])
+    further: list[str] = []
+    if is_call and tool is not None:
+        further += analyze(call_words(tool))  # TM-03
+    if rest and (is_call or entry.analysed_chars is not None):
+        further += analyze(further_words(rest))
+    marks = call_marks(tool, text) if is_call and tool is not None else []
+    terms = [*terms, *term_hashes([*further, *marks]), *field_terms(entry.metadata)]
     voice = _voice(speaker_of(entry))
-    return IndexedTurn(entry.id, entry.scope.session_id, entry.seq, voice, entry.role, seconds, passages)
+    return IndexedTurn(
+        entry.id, entry.scope.session_id, entry.seq, voice, entry.role, seconds, length + len(further), terms
+    )
 
 
 def read_turns(

@@ -22,9 +22,7 @@ from muniment.core.ports.engine import Condition, Delete, Patch
 from muniment.core.ports.rows import chunked, stream, texts
 from muniment.core.ports.schema import USERS, UserRow, table
 from muniment.errors import InvalidInput
-from muniment.memory.index import PIECE_ENTRIES, follow, read_turns
-from muniment.memory.recall.score import Dense
-from muniment.memory.recall.vectors import (
+from muniment.memory._vector_blocks import (
     VectorBlock,
     decode_vectors,
     drop_vectors,
@@ -32,7 +30,9 @@ from muniment.memory.recall.vectors import (
     merge_vectors,
     to_single,
 )
+from muniment.memory.index import PIECE_ENTRIES, follow, read_turns
 from muniment.memory.results.tool_text import speaker_told
+from muniment.memory.scoring import Dense
 from muniment.memory.turn_reading import entries_by_id
 from muniment.store.blocks import BlockScope, append_block, drop_from_blocks, list_blocks, read_data
 from muniment.store.turns import is_turn, text_of
@@ -41,7 +41,7 @@ from muniment.store.watermark import lock_user, read_user
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.ports.models import Embedder
-    from muniment.memory.recall.index import StoredIndex
+    from muniment.memory._index import StoredIndex
     from muniment.store.context import Context
     from muniment.store.ledger import LedgerEntry
 

@@ -14,9 +14,9 @@ import numpy as np
 from muniment.core.instants import parse_instant
 from muniment.core.policy import ComposePolicy
 from muniment.core.ports.engine import Reader
+from muniment.memory._index import Ints, StoredIndex
 from muniment.memory.caches import TurnCache
 from muniment.memory.episodes.forming import form_episodes
-from muniment.memory.recall.index import Ints, StoredIndex
 from muniment.memory.turn_reading import turns_by_id
 from muniment.memory.turns import EpisodeCandidate
 from muniment.packets.allocate import floors_of

@@ -12,6 +12,7 @@ from muniment.core.policy import ComposePolicy, FactPolicy, Policy
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.scope import Scope
 from muniment.core.text.analyzer import term_hash
+from muniment.memory._index import ROLES, StoredIndex
 from muniment.memory.caches import TurnCache
 from muniment.memory.episodes.loops import open_loops
 from muniment.memory.episodes.turns import ReadTurn
@@ -21,9 +22,8 @@ from muniment.memory.facts.projection import words_of
 from muniment.memory.facts.records import StoredInsight, StoredProcedure
 from muniment.memory.facts.rules import is_many_valued
 from muniment.memory.index import load_index
-from muniment.memory.recall.index import ROLES, StoredIndex
-from muniment.memory.recall.query import QUERY_CHARS_MAX
-from muniment.memory.recall.reasons import NOTHING, Wanted, match_text, read_wanted
+from muniment.memory.query import QUERY_CHARS_MAX
+from muniment.memory.reasons import NOTHING, Wanted, match_text, read_wanted
 from muniment.memory.results.call_marks import changed, did
 from muniment.memory.results.effects import WRITE
 from muniment.memory.summary_reading import RECENT_ENTRIES, read_summary

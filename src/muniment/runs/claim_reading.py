@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.ports.engine import Condition
 from muniment.core.scope import LEDGER_CORPUS
-from muniment.memory.recall.reasons import match_text
+from muniment.memory.reasons import match_text
 from muniment.store.items import newest_items
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from muniment.core.ports.engine import Reader
     from muniment.core.scope import Scope
-    from muniment.memory.recall.reasons import Wanted
+    from muniment.memory.reasons import Wanted
 
 __all__ = ["verified_claims"]
 

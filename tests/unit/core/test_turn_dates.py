@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from muniment.core.text.analyzer import ascii_words, term_hash
 from muniment.core.text.times.turn_dates import date_terms, feast_terms
-from muniment.memory.recall.index import index_text
-from muniment.memory.recall.query import read_query
+from muniment.memory._index import index_text
+from muniment.memory.query import read_query
 from products import for_each
 
 
@@ -120,7 +120,7 @@ def asked_for(question: str, asked: date) -> list[str]:
 )
 def test_what_was_said_relative_to_its_day_is_found_by_the_day(said: str, text: str, asked: str, question: str) -> None:
     wanted = asked_for(question, date.fromisoformat(asked))
-    held = {term for passage in index_text(text, date.fromisoformat(said)) for term in passage.terms}
+    held = set(index_text(text, date.fromisoformat(said))[1])
     assert wanted
     assert any(term_hash(term) in held for term in wanted)
 
@@ -143,7 +143,7 @@ def test_what_was_said_relative_to_its_day_is_found_by_the_day(said: str, text: 
 )
 def test_another_day_finds_nothing(said: str, text: str, asked: str, question: str) -> None:
     wanted = asked_for(question, date.fromisoformat(asked))
-    held = {term for passage in index_text(text, date.fromisoformat(said)) for term in passage.terms}
+    held = set(index_text(text, date.fromisoformat(said))[1])
     assert wanted
     assert not any(term_hash(term) in held for term in wanted)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from muniment.memory.recall.rank import top
-from muniment.memory.recall.score import Scores
+from muniment.memory.ranking import top
+from muniment.memory.scoring import Scores
 from products import for_each
 
 

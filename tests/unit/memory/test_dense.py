@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from muniment.core.policy import RecallPolicy
-from muniment.memory.recall.dense import weigh_dense
+from muniment.memory.scoring import weigh_dense
 from products import for_each
 
 POLICY = RecallPolicy()

@@ -13,10 +13,10 @@ import pytest
 
 import muniment
 from muniment.handles.memory import Memory
+from muniment.memory import _index as recall_index
 from muniment.memory import index as memory_index
+from muniment.memory._index import StoredIndex
 from muniment.memory.index import load_index
-from muniment.memory.recall import index as recall_index
-from muniment.memory.recall.index import StoredIndex
 
 WORDS = ("Berlin", "flat", "moved", "dog", "dogs", "invoice", "paid", "Graz", "vegetarian", "yesterday", "柏林")
 SESSIONS = ("s1", "s2", "s3")
@@ -28,12 +28,11 @@ def _index(mem: Memory, without: frozenset[str] = frozenset()) -> StoredIndex:
 
 
 def _contents(index: StoredIndex) -> list[Any]:
-    found: list[Any] = [index.ids(), list(index.session_ids), list(index.speakers), index.parts is None]
-    arrays = [index.session, index.speaker, index.role, index.ts, index.length, *(index.parts or ())]
+    found: list[Any] = [index.ids(), list(index.session_ids), list(index.speakers)]
+    arrays = [index.session, index.speaker, index.role, index.ts, index.length]
     found += [(each.dtype.str, each.tolist()) for each in arrays]
     for term in sorted({term for ordinal in range(len(index)) for term in index.terms(ordinal)}):
-        for postings in (index.postings(term), index.part_postings(term)):
-            found += [(each.dtype.str, each.tolist()) for each in postings]
+        found += [(each.dtype.str, each.tolist()) for each in index.postings(term)]
     return found
 
 

@@ -11,8 +11,8 @@ import pytest
 from muniment.core.policy import RecallPolicy
 from muniment.core.text import analyzer
 from muniment.core.text.text_language import LATIN_LANGUAGES
-from muniment.memory.recall.index import MemoryIndex, SpokenTurn
-from muniment.memory.recall.rank import rank
+from muniment.memory._index import MemoryIndex, SpokenTurn
+from muniment.memory.ranking import rank
 from products import for_each
 
 PAIRS = Path(__file__).parent / "language_pairs"

@@ -12,15 +12,13 @@ from hypothesis import strategies as st
 
 from muniment.core.policy import RecallPolicy
 from muniment.errors import InvalidInput
-from muniment.memory.recall.index import MemoryIndex, SpokenTurn
-from muniment.memory.recall.learnt import POOL, TRAITS, ranking
-from muniment.memory.recall.rank import rank, traits_of
-from muniment.memory.recall.score import Dense
+from muniment.memory._index import MemoryIndex, SpokenTurn
+from muniment.memory.ranking import POOL, TRAITS, rank, ranking, traits_of
+from muniment.memory.scoring import Dense
 
 START = datetime(2024, 3, 4, 9, tzinfo=UTC)
 NOW = date(2024, 6, 1)
 WORDS = ("heron", "mill", "heron mill", "fish")
-FILLER = "The report goes on about budgets, tables, rooms and the weather of the whole week. "
 
 
 def _index(*turns: tuple[str, str, str, str]) -> MemoryIndex:
@@ -39,28 +37,9 @@ def _traits(query: str, index: MemoryIndex, dense: Dense | None = None) -> dict[
     }
 
 
-def test_covering_is_told_of_the_best_passage() -> None:
-    together = FILLER * 6 + "The cellar door has a passcode. " + FILLER * 6
-    apart = "A passcode is long. " + FILLER * 6 + "The cellar is cold. " + FILLER * 6 + "A door creaks. " + FILLER * 4
-    index = _index(("a", "Ana", "user", together), ("b", "Ana", "user", apart), ("c", "Ana", "user", "A door."))
-    found = _traits("cellar door passcode", index)
-    assert math.isclose(found[0]["covers"], 1.0)
-    assert 0 < found[1]["covers"] < 1
-    assert 0 < found[2]["covers"] < 1
-
-
 def test_the_one_named_and_dates_are_no_part_of_what_is_covered() -> None:
     index = _index(("a", "Ana", "user", "I paint herons."), ("a", "Ben", "user", "I paint barns."))
     assert math.isclose(_traits("What herons does Ana paint in May?", index)[0]["covers"], 1.0)
-
-
-def test_words_count_the_same_in_what_is_said_and_by_their_weight_in_what_is_covered() -> None:
-    filler = [("z", "Ana", "user", f"A barn, number {number}.") for number in range(8)]
-    index = _index(("a", "Ana", "user", "A barn."), ("b", "Ana", "user", "Quails."), *filler)
-    found = _traits("barn quail", index)
-    assert found[0]["says"] == found[1]["says"] == 0.5
-    assert found[0]["covers"] < found[1]["covers"]
-    assert _traits("Summarize the discussion of barns and quails.", index)[0]["says"] == 0, "an account is told by more"
 
 
 def test_what_stands_for_a_word_counts_where_the_word_itself_is_not_said() -> None:
@@ -75,13 +54,7 @@ def test_what_stands_for_a_word_counts_where_the_word_itself_is_not_said() -> No
     assert _traits("What was chewed?", index)[0]["means"] == 0, "nothing stands for it"
 
 
-def test_an_account_is_of_all_who_speak() -> None:
-    index = _index(("a", "Ana", "user", "The mill is closed."), ("a", "Ben", "user", "Which mill?"))
-    assert _traits("What did Ana close at the mill?", index)[0]["named"] == 1
-    assert _traits("What did Ana say when discussing the mill?", index)[0]["named"] == 0
-
-
-def test_who_opens_who_answers_and_who_assists() -> None:
+def test_who_opens_and_who_assists() -> None:
     index = _index(
         ("a", "", "user", "Which heron did you like?"),
         ("a", "", "assistant", "The grey heron."),
@@ -90,8 +63,6 @@ def test_who_opens_who_answers_and_who_assists() -> None:
     )
     found = _traits("heron", index)
     assert [found[each]["opens"] for each in range(4)] == [1, 0, 1, 0]
-    assert found[1]["answers"] > 0.5
-    assert [found[each]["answers"] for each in (0, 2, 3)] == [0, 0, 0]
     assert [found[each]["assistant"] for each in range(4)] == [0, 1, 0, 0], "an assistant with a name is a person"
     assert _traits("Which heron did you recommend?", index)[1]["assistant"] == 0, "asked what it said"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from muniment.memory.recall.vectors import VectorBlock, decode_vectors, encode_vectors, to_single
+from muniment.memory._vector_blocks import VectorBlock, decode_vectors, encode_vectors, to_single
 from muniment.memory.vectors import _nearness
 from products import for_each
 

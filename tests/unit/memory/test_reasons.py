@@ -7,9 +7,9 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from muniment.core.policy import RecallPolicy
-from muniment.memory.recall.index import MemoryIndex, SpokenTurn
-from muniment.memory.recall.query import read_query
-from muniment.memory.recall.rank import Ranked, rank
+from muniment.memory._index import MemoryIndex, SpokenTurn
+from muniment.memory.query import read_query
+from muniment.memory.ranking import Ranked, rank
 from products import for_each
 
 START = datetime(2026, 4, 2, 9, tzinfo=UTC)
@@ -48,12 +48,6 @@ def test_no_term_of_the_index_is_shown(query: str) -> None:
     found = ask(query, *said)
     assert found
     assert not any(sign in reason for hit in found for reason in hit.reasons for sign in "#^")
-
-
-def test_recent_is_said_of_what_is_recent() -> None:
-    found = ask("Which tickets are open now?", *(f"Ticket {number} is open." for number in range(5)))
-    told = {hit.ordinal for hit in found if "recent, and the present state is asked for" in hit.reasons}
-    assert told == {3, 4}
 
 
 def test_a_named_month_does_not_match_by_its_year() -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks import learn_ranking, recall_pool
-from benchmarks.data import POOL, Question, Scope, Turn
+from benchmarks.data import PERMITTED, POOL, Question, Scope, Turn
 from benchmarks.recall_pool import OURS, SHIPPED, WITHOUT, Learnt, bootstrap, means_of, measure, search_all
 
-from muniment.memory.recall.learnt import TRAITS, Ranking, ranking
+from muniment.memory.ranking import TRAITS, Ranking, ranking
 from products import for_each
 
 START = datetime(2025, 1, 1, tzinfo=UTC)
@@ -79,16 +79,14 @@ def test_a_set_is_left_out_of_what_it_is_ranked_by(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(recall_pool, "pooled", lambda _data, _name: [])
     monkeypatch.setattr(learn_ranking, "fit", fit)
     learnt = Learnt(Path(), None)
-    every = set(POOL) - {"realmem"}
-    for name, left_out in (
-        ("locomo", {"locomo"}), ("beam_100k", {"beam_100k", "beam_500k"}), ("realmem", set[str]()),
-    ):  # fmt: skip
+    for name in POOL:
         fitted.clear()
-        learnt.without(name)
-        assert fitted == [every - left_out] * 2
-    fitted.clear()
-    assert learnt.without("beam_500k") is learnt.without("beam_100k")
-    assert not fitted
+        made = learnt.without(name)
+        if name in PERMITTED:
+            assert fitted == [set(PERMITTED) - {name}] * 2
+        else:
+            assert made is ranking(recall_pool.shipped_digest())
+            assert not fitted, "what is for measuring only has no part in the package's own"
 
 
 def test_recall_counts_gold_and_the_tokens_before_it() -> None:

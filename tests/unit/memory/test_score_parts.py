@@ -13,18 +13,15 @@ import pytest
 from muniment.core.policy import RecallPolicy
 from muniment.core.text.analyzer import term_hash
 from muniment.core.text.times.when import Window
-from muniment.memory.recall import score as scoring
-from muniment.memory.recall.index import MemoryIndex, SpokenTurn
-from muniment.memory.recall.query import Kind, Query, Slot
-from muniment.memory.recall.score import Dense, held_by, idf, score, score_words, spread, stand_in
+from muniment.memory import scoring
+from muniment.memory._index import MemoryIndex, SpokenTurn
+from muniment.memory.query import Kind, Query, Slot
+from muniment.memory.scoring import Dense, idf, match_turns, score, score_words, share_of, spread, weigh
 from products import for_each
 
 START = datetime(2023, 5, 30, 12, tzinfo=UTC)
 POLICY = RecallPolicy()
-NOTHING = Query(
-    slots=(), kinds=(), window=None, speaker=None, asker=False, addressed=False, looks_back=False, current=False,
-    state=False, gathers=False, quantity=False, likes=False,
-)  # fmt: skip
+NOTHING = Query(())
 """A query that asks for nothing at all."""
 
 TURNS = (
@@ -224,7 +221,7 @@ def test_all_that_is_looked_up_is_asked_for_at_once() -> None:
     index = Asked([])
     query = NOTHING._replace(slots=(slot("appl"),), kinds=(Kind((0,), (term_hash("candl"),)),))
     score(query, index, POLICY)
-    assert {term_hash("appl"), term_hash("candl"), term_hash("#q"), term_hash("#number")} <= set(index.prepared)
+    assert {term_hash("appl"), term_hash("candl"), term_hash("#q")} <= set(index.prepared)
 
 
 def test_words_and_what_stands_for_them_are_measured_by_the_best() -> None:
@@ -279,14 +276,6 @@ def test_a_day_begins_and_ends_at_midnight() -> None:
     assert got.parts["time"].tolist() == [0.0, POLICY.time, POLICY.time, 0.0]
 
 
-def test_the_newest_turn_is_the_most_recent_and_the_oldest_not_at_all() -> None:
-    got = parts_of(NOTHING._replace(current=True), RecallPolicy(recency=0.9))
-    assert got["recency"] == pytest.approx([0.9 * hours / 90 for hours in (0, 1, 2, 24, 48, 90)])
-    alone = score(NOTHING._replace(current=True), index_of(TURNS[:1]), POLICY)
-    assert alone.parts["recency"].tolist() == [0.0]
-    assert "recency" not in score(NOTHING._replace(current=True), MemoryIndex([]), POLICY).parts
-
-
 def test_turns_that_ask_lose_and_those_that_only_ask_lose_more() -> None:
     policy = RecallPolicy(question=0.2, question_only=0.5)
     index = index_of()
@@ -294,13 +283,6 @@ def test_turns_that_ask_lose_and_those_that_only_ask_lose_more() -> None:
     other = RecallPolicy(question=0.3, question_only=0.6)
     assert score(NOTHING, index, other).parts["question"].tolist() == [0, 0, -0.6, 0, -0.3, 0]
     assert "question" not in score(NOTHING, index_of(TURNS[:2]), policy).parts
-
-
-def test_a_turn_with_a_number_counts_where_one_is_asked_for() -> None:
-    asked = NOTHING._replace(quantity=True)
-    assert parts_of(asked, RecallPolicy(number=0.3)) == {"number": [0, 0, 0, 0, 0, 0.3]}
-    assert parts_of(asked, RecallPolicy(number=0.0)) == {}
-    assert parts_of(NOTHING) == {}
 
 
 def test_nearness_is_told_in_standard_deviations_from_the_mean() -> None:
@@ -322,19 +304,19 @@ def test_nearness_is_told_in_standard_deviations_from_the_mean() -> None:
     assert len(score(NOTHING, MemoryIndex([]), policy, Dense(np.array([]), None)).total) == 0
 
 
-# -- who holds what ------------------------------------------------------------------------------------
+# -- what the best say ---------------------------------------------------------------------------------
 
 
-def test_which_of_some_turns_stand_in_a_list() -> None:
-    some = np.array([1, 4, 7])
-    assert stand_in(some, np.array([0, 1, 2, 4, 7, 8])).tolist() == [False, True, False, True, True, False]
-    assert stand_in(np.array([], int), np.array([0, 1])).tolist() == [False, False]
-    assert stand_in(some, np.array([], int)).tolist() == []
-
-
-def test_which_of_some_turns_have_one_of_the_terms() -> None:
+def test_what_some_turns_say_and_mean() -> None:
     index = index_of()
-    terms = [term_hash(word) for word in ("appl", "zebra", "candl")]
-    assert held_by(index, terms, np.array([5, 4, 0, 2])).tolist() == [True, False, True, True]
-    assert held_by(index, [], np.array([0])).tolist() == [False]
-    assert held_by(index, [term_hash("zebra")], np.array([0, 1])).tolist() == [False, False]
+    kinds = (Kind((0,), (term_hash("candl"), term_hash("bridg"))),)
+    query = NOTHING._replace(slots=(slot("appl"), slot("zebra"), slot("#m5"), slot("bob")), kinds=kinds, speakers=(1,))
+    found = match_turns(query, index, np.array([5, 0, 4]))
+    assert found.words.tolist() == [[False, True, False], [False] * 3, [False] * 3, [False] * 3]
+    assert found.meant.tolist() == [[True, False, True], [False] * 3, [False] * 3, [False] * 3]
+    assert found.counts == [2, 0, 0, 0]
+    assert found.weights.tolist() == [idf(6, 2), idf(6, 0), 0.0, 0.0], "neither a date nor who is named weighs anything"
+    assert weigh(found.weights, found.words).tolist() == [0.0, idf(6, 2), 0.0]
+    assert share_of(found.weights, found.words)[1] == pytest.approx(idf(6, 2) / (idf(6, 2) + idf(6, 0)))
+    assert found.take(np.array([1, 2])).turns.tolist() == [0, 4]
+    assert match_turns(NOTHING, index, np.array([1])).words.shape == (0, 1)

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.errors import IntegrityFailure
-from muniment.memory.recall.segments import (
-    IndexedPassage,
+from muniment.memory._segments import (
     IndexedTurn,
     build_segment,
     decode_segment,
@@ -34,7 +33,8 @@ def turn_lists(draw: st.DrawFn) -> list[IndexedTurn]:
             speaker=draw(st.sampled_from(("", "0a", "0b"))),
             role=draw(st.sampled_from(("user", "assistant", "tool"))),
             ts=draw(st.integers(-(2**40), 2**40)),
-            passages=draw(st.lists(st.builds(IndexedPassage, st.integers(0, 1000), terms), min_size=1, max_size=3)),
+            length=draw(st.integers(0, 1000)),
+            terms=draw(terms),
         )
         for number in range(count)
     ]
@@ -53,22 +53,20 @@ def test_bytes_read_back(turns: list[IndexedTurn]) -> None:
     again = decode_segment(data)
     assert encode_segment(again) == data
     assert again.ids == tuple(turn.id for turn in turns)
-    assert again.parts.tolist() == [len(turn.passages) for turn in turns]
-    assert again.extents.tolist() == [passage.length for turn in turns for passage in turn.passages]
+    assert again.length.tolist() == [turn.length for turn in turns]
     for number, turn in enumerate(turns):
-        assert again.terms_of(number) == {term for passage in turn.passages for term in passage.terms}
-    for number, passage in enumerate(passage for turn in turns for passage in turn.passages):
+        assert again.terms_of(number) == set(turn.terms)
         found = {
             int(hash_): int(again.terms.counts[place])
             for index, hash_ in enumerate(again.terms.hashes)
             for place in range(again.terms.offsets[index], again.terms.offsets[index + 1])
             if again.terms.docs[place] == number
         }
-        assert found == Counter(passage.terms)
+        assert found == Counter(turn.terms)
 
 
 def test_a_term_counts_as_far_as_its_number_can() -> None:
-    turn = IndexedTurn("evt_1", "s1", 1, "0a", "user", 0, [IndexedPassage(70_000, [7] * 70_000 + [8])])
+    turn = IndexedTurn("evt_1", "s1", 1, "0a", "user", 0, 70_000, [7] * 70_000 + [8])
     assert build_segment([turn]).terms.counts.tolist() == [65535, 1]
 
 

@@ -16,10 +16,9 @@ from effort import examples
 from muniment.core.policy import RecallPolicy
 from muniment.core.text.analyzer import term_hash
 from muniment.errors import IntegrityFailure
-from muniment.memory.recall import index as stored
-from muniment.memory.recall.index import MemoryIndex, SpokenTurn, StoredIndex, index_text
-from muniment.memory.recall.rank import rank
-from muniment.memory.recall.segments import (
+from muniment.memory import _index as stored
+from muniment.memory._index import MemoryIndex, SpokenTurn, StoredIndex, index_text
+from muniment.memory._segments import (
     IndexedTurn,
     Segment,
     build_segment,
@@ -28,6 +27,7 @@ from muniment.memory.recall.segments import (
     encode_segment,
     merge_segments,
 )
+from muniment.memory.ranking import rank
 
 NOW = date(2026, 6, 1)
 BEGIN = datetime(2025, 1, 1, tzinfo=UTC)
@@ -53,7 +53,7 @@ class Said:
 
     id: str
     seq: int
-    passage: SpokenTurn
+    turn: SpokenTurn
 
 
 @st.composite
@@ -65,27 +65,29 @@ def conversations(draw: st.DrawFn) -> list[Said]:
         session = draw(st.sampled_from(("s1", "s2", "s3", "세션")))
         heads[session] = heads.get(session, 0) + draw(st.integers(1, 3))
         words = draw(st.lists(st.sampled_from(WORDS), max_size=6)) * draw(st.sampled_from((1, 1, 1, 30)))
-        passage = SpokenTurn(
+        turn = SpokenTurn(
             session=session,
             speaker=draw(st.sampled_from(("Ana", "Ben", "user", "assistant"))),
             role=draw(st.sampled_from(("user", "assistant", "tool"))),
             said_at=BEGIN + timedelta(hours=draw(st.integers(0, 5000))),
             text=" ".join(words) + draw(st.sampled_from((".", "?", ""))),
         )
-        said.append(Said(f"evt_{number}", heads[session], passage))
+        said.append(Said(f"evt_{number}", heads[session], turn))
     return said
 
 
 def _indexed(said: Said) -> IndexedTurn:
-    passage = said.passage
+    turn = said.turn
+    length, terms = index_text(turn.text, turn.said_at.date())
     return IndexedTurn(
         id=said.id,
-        session_id=passage.session,
+        session_id=turn.session,
         seq=said.seq,
-        speaker=f"{term_hash(passage.speaker):016x}",
-        role=passage.role,
-        ts=int(passage.said_at.timestamp()),
-        passages=index_text(passage.text, passage.said_at.date()),
+        speaker=f"{term_hash(turn.speaker):016x}",
+        role=turn.role,
+        ts=int(turn.said_at.timestamp()),
+        length=length,
+        terms=terms,
     )
 
 
@@ -97,21 +99,21 @@ def _segments(said: Sequence[Said], cuts: Sequence[int]) -> list[Segment]:
 
 
 def _stored(segments: Sequence[Segment], said: Sequence[Said]) -> StoredIndex:
-    speakers = {each.id: each.passage.speaker for each in said}
+    speakers = {each.id: each.turn.speaker for each in said}
     return StoredIndex(segments, lambda ids: [speakers[id_] for id_ in ids])
 
 
 def _in_order(said: Sequence[Said]) -> list[Said]:
     starts: dict[str, datetime] = {}
     for each in said:
-        at = each.passage.said_at
-        starts[each.passage.session] = min(at, starts.get(each.passage.session, at))
-    return sorted(said, key=lambda each: (starts[each.passage.session], each.passage.session, each.seq))
+        at = each.turn.said_at
+        starts[each.turn.session] = min(at, starts.get(each.turn.session, at))
+    return sorted(said, key=lambda each: (starts[each.turn.session], each.turn.session, each.seq))
 
 
 def _assert_same(found: StoredIndex, said: Sequence[Said]) -> None:
     ordered = _in_order(said)
-    wanted = MemoryIndex(each.passage for each in ordered)
+    wanted = MemoryIndex(each.turn for each in ordered)
     assert len(found) == len(ordered)
     assert found.ids() == [each.id for each in ordered]
     assert [found.id(ordinal) for ordinal in range(len(ordered))] == found.ids()
@@ -119,16 +121,12 @@ def _assert_same(found: StoredIndex, said: Sequence[Said]) -> None:
         ours, theirs = getattr(found, name), getattr(wanted, name)
         assert ours.dtype == theirs.dtype, name
         np.testing.assert_array_equal(ours, theirs, name)
-    assert (found.parts is None) == (wanted.parts is None)
-    for ours, theirs in zip(found.parts or (), wanted.parts or (), strict=True):
-        np.testing.assert_array_equal(ours, theirs)
     assert tuple(found.speakers) == tuple(wanted.speakers)
     terms = {term for ordinal in range(len(ordered)) for term in wanted.terms(ordinal)} | {term_hash("nowhere")}
     for term in sorted(terms):
-        for read in ("postings", "part_postings"):
-            for ours, theirs in zip(getattr(found, read)(term), getattr(wanted, read)(term), strict=True):
-                assert ours.dtype == theirs.dtype
-                np.testing.assert_array_equal(ours, theirs)
+        for ours, theirs in zip(found.postings(term), wanted.postings(term), strict=True):
+            assert ours.dtype == theirs.dtype
+            np.testing.assert_array_equal(ours, theirs)
     for ordinal in range(len(ordered)):
         assert found.terms(ordinal) == wanted.terms(ordinal)
     for question in QUESTIONS:
@@ -167,7 +165,7 @@ def test_an_index_grows_and_leaves_sessions_out_as_if_it_were_built_from_scratch
 
 
 def _grow_and_compare(said: list[Said], at: list[int], left_out: frozenset[str], data: st.DataObject) -> None:
-    speakers = {each.id: each.passage.speaker for each in said}
+    speakers = {each.id: each.turn.speaker for each in said}
     index, segments, held = _stored([], said), _segments(said, at), 0
     terms = [term_hash(word) for word in ("berlin", "dog", "flat")]
     while segments:
@@ -178,7 +176,7 @@ def _grow_and_compare(said: list[Said], at: list[int], left_out: frozenset[str],
         index = index.extended(taken, lambda ids: [speakers[id_] for id_ in ids])
         held += sum(map(len, taken))
         _assert_same(index, said[:held])
-        kept = [each for each in said[:held] if each.passage.session not in left_out]
+        kept = [each for each in said[:held] if each.turn.session not in left_out]
         _assert_same(index.without(left_out), kept)
         old, ids, postings = before
         assert old.ids() == ids

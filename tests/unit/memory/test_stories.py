@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 
 from muniment.core.policy import RecallPolicy
-from muniment.memory.recall.index import MemoryIndex, SpokenTurn
-from muniment.memory.recall.query import read_query
-from muniment.memory.recall.rank import Ranked, rank
+from muniment.memory._index import MemoryIndex, SpokenTurn
+from muniment.memory.query import read_query
+from muniment.memory.ranking import Ranked, rank
 from products import for_each
 
 NOW = date(2023, 9, 1)
@@ -71,7 +71,7 @@ def test_the_answer_to_a_question_is_found_by_the_words_of_the_question() -> Non
         ("2023-01-01", "Bob", "Mrs Kowalska, she is strict."),
         ("2023-02-01", "Bob", "It rained all week."),
     )
-    found = ask(index, "Who teaches Bob the violin?")
+    found = ask(index, "Who teaches Bob the violin?", RecallPolicy(ranking=""))
     assert found[0].ordinal == 1
     assert "stands beside what matches" in found[0].reasons
 
@@ -155,14 +155,9 @@ def test_korean() -> None:
 @for_each(
     ("text", "flag"),
     [
-        ("What is my current job?", "current"),
-        ("How many books have I read?", "state"),
         ("What was my previous address?", "looks_back"),
-        ("Which cities has she visited?", "gathers"),
         ("What did you suggest for dinner?", "addressed"),
         ("What did I cook?", "asker"),
-        ("我现在住在哪里", "current"),
-        ("지금 어디에 살아요", "current"),
     ],
 )
 def test_what_a_question_wants(text: str, flag: str) -> None:

@@ -19,9 +19,9 @@ from muniment.core.ports.schema import SEGMENTS
 from muniment.errors import EmbedderFailure
 from muniment.handles.memory import Memory
 from muniment.memory import index as memory_index
+from muniment.memory._segments import build_segment, encode_segment
 from muniment.memory.index import IndexCache, analyse_turn, follow, index_fault, read_turns
 from muniment.memory.outside.embed_hashed import HashEmbedder
-from muniment.memory.recall.segments import build_segment, encode_segment
 from muniment.store.engines.sqlite import SqliteReader
 from muniment.store.watermark import TAIL_MAX, read_user
 

@@ -9,7 +9,7 @@ import pytest
 
 import muniment
 from muniment.errors import InvalidInput
-from muniment.memory.recall.index import FIELD_CHARS_MAX, FIELDS_KEY, FIELDS_MAX, field_terms
+from muniment.memory._index import FIELD_CHARS_MAX, FIELDS_KEY, FIELDS_MAX, field_terms
 from products import for_each
 
 

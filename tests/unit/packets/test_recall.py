@@ -148,8 +148,8 @@ def test_facts_are_found_by_what_they_are_about(mem: Memory, query: str, key: st
 
 def test_where_she_lives_after_a_move(mem: Memory) -> None:
     """Within one second, too: a later session is later."""
-    old = mem.run(user_id="mia", session_id="s1").observe("user", "I live in Lisbon.")
-    new = mem.run(user_id="mia", session_id="s2").observe("user", "I moved to Berlin.")
+    old = mem.run(user_id="mia", session_id="s1").observe("user", "I live in Lisbon by the sea.")
+    new = mem.run(user_id="mia", session_id="s2").observe("user", "I live in Berlin by the lake.")
     run = mem.run(user_id="mia", session_id="s3")
     hits = {hit.id: hit for hit in run.search("Where does she live?")}
     assert list(hits)[:2] == [new.id, old.id]

@@ -1,6 +1,6 @@
 """What of a memory stands in the index, and what of a filter the index answers.
 
-Each memory lists its fields (`memory.recall.index`): that it is one, its agent, run and speaker, and every short value
+Each memory lists its fields (`memory._index`): that it is one, its agent, run and speaker, and every short value
 of its metadata with its place. A filter becomes conditions on those, wide enough that nothing is lost: what they let in
 is held against the whole filter afterwards. What was written by others lists no fields, and is always let in.
 """
@@ -13,7 +13,7 @@ from typing import Any
 
 from muniment.core.instants import format_instant
 from muniment.integrations.mem0.filters import OWN_FIELDS, Field, Group
-from muniment.memory.recall.index import FIELD_CHARS_MAX, FIELDS_MAX
+from muniment.memory._index import FIELD_CHARS_MAX, FIELDS_MAX
 
 __all__ = ["fields_of", "within_of"]
 

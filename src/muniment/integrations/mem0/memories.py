@@ -27,7 +27,7 @@ from muniment.integrations.mem0.shapes import (
     updates_of,
 )
 from muniment.integrations.mem0.validation import OWN, UNSET
-from muniment.memory.recall.index import FIELDS_KEY
+from muniment.memory._index import FIELDS_KEY
 
 if TYPE_CHECKING:
     from muniment.contracts.packet import Fact

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from muniment.core.canonical import canonical_text, short_id
 from muniment.integrations.mem0.exceptions import ValidationError
 from muniment.integrations.mem0.validation import ENTITIES, OWN
-from muniment.memory.recall.index import FIELDS_KEY
+from muniment.memory._index import FIELDS_KEY
 
 if TYPE_CHECKING:
     from muniment.contracts.packet import Fact

@@ -14,7 +14,7 @@ from muniment.core.instants import parse_instant
 from muniment.errors import InvalidInput
 from muniment.integrations.mem0.exceptions import UnsupportedError, ValidationError
 from muniment.integrations.messages import content_text
-from muniment.memory.recall.index import FIELDS_KEY
+from muniment.memory._index import FIELDS_KEY
 
 __all__ = [
     "ENTITIES",

@@ -13,7 +13,7 @@ from muniment.errors import MunimentError
 
 if TYPE_CHECKING:
     from muniment.memory.facts.candidate_records import Candidate
-    from muniment.memory.recall.records import Hit
+    from muniment.memory.hits import Hit
     from muniment.store.ledger import Receipt
 
 __all__ = ["ECHO", "ECHOES", "forget_function", "hit_told", "memory_functions", "without_echoes"]

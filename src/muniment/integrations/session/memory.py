@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
     from muniment.memory.facts.candidate_records import Candidate
-    from muniment.memory.recall.records import Hit
+    from muniment.memory.hits import Hit
     from muniment.packets.builds import Build
     from muniment.store.ledger import LedgerEntry, Receipt
 

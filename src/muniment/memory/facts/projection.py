@@ -9,8 +9,8 @@ from typing import Any
 from muniment.core.canonical import canonical_text
 from muniment.core.scope import Trust
 from muniment.core.text.analyzer import analyze, term_hash
-from muniment.core.text.stated.attributes import key_attributes
 from muniment.errors import InvalidRecord
+from muniment.memory.facts.keys import in_words
 from muniment.memory.facts.records import FIRST_KEPT, Assertion, Objection, StoredFact, kept_assertions
 from muniment.store.derivation import MakingEntry
 from muniment.store.items import Change, Item, Rewritten, digest_name
@@ -192,16 +192,16 @@ TERMS_MAX = 64
 
 
 def fact_terms(item: Item) -> frozenset[int]:
-    """The words of a fact's key and value and the attribute that the key names, hashed; none once it is deprecated."""
+    """The words of a fact's key and of the sentence that it reads as, hashed; none once it is deprecated."""
     if item.status == "deprecated":
         return frozenset()
     fact = StoredFact.from_wire(item.plain())
-    return hash_words(f"{fact.key} {words_of(fact.value)}", key_attributes(fact.key))
+    return hash_words(f"{fact.key} {in_words(fact.key, words_of(fact.value))}")
 
 
-def hash_words(text: str, more: Iterable[str] = ()) -> frozenset[int]:
+def hash_words(text: str) -> frozenset[int]:
     """The terms of a text as an index of items holds them."""
-    return frozenset(list(hash_terms([*more, *analyze(text.replace(".", " ").replace("_", " "))]))[:TERMS_MAX])
+    return frozenset(list(hash_terms(analyze(text.replace(".", " ").replace("_", " "))))[:TERMS_MAX])
 
 
 def hash_terms(terms: Iterable[str]) -> dict[int, None]:

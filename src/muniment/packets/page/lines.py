@@ -22,13 +22,13 @@ from muniment.contracts.packet import (
 )
 from muniment.core.canonical import canonical_text
 from muniment.core.text.sentences import split_citations, with_marks
+from muniment.memory.facts.keys import in_words, told_origin
 from muniment.memory.facts.records import model_quote
 from muniment.memory.results.excerpts import Gap, gaps_of
 from muniment.memory.turns import Excerpt, SessionLine
 from muniment.packets.page.breaks import BREAK, BREAKS, flat
 from muniment.packets.page.dated import MONTHS, dated, told_day, undated
 from muniment.packets.page.failures import failure_words, is_only_a_result
-from muniment.packets.page.keys import in_words, told_origin
 from muniment.packets.page.taught import held_out_words, is_left_out, taught_noun
 
 __all__ = [

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from muniment.core.policy import Policy
     from muniment.core.ports.engine import EngineInfo
     from muniment.memory.documents.records import CorpusDocument
-    from muniment.memory.recall.records import Hit
+    from muniment.memory.hits import Hit
 
 __all__ = ["RemoteBank", "RemoteCorpus", "RemoteMemory", "RemoteRulebook", "RemoteRun", "RemoteStudy"]
 

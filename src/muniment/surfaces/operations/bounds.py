@@ -23,7 +23,7 @@ _COUNT = "muniment.core.record:Count"
 _FROM_ONE = "muniment.core.requests:FromOne"
 _ID = "muniment.core.scope:IdText"
 _PART = {"start": _COUNT, "length": _COUNT}
-_SEARCH = {"k": "muniment.memory.searching:HitCount", "min_score": "muniment.core.record:Confidence"}
+_SEARCH = {"k": "muniment.memory.search:HitCount", "min_score": "muniment.core.record:Confidence"}
 _SEQUENCE = {"sequence": _FROM_ONE}
 _EVENT = "muniment.store.ledger:EntryDraft"
 _FACT = "muniment.memory.fact_writing:FactRequest"
@@ -51,7 +51,7 @@ _CHECKED_BY: Mapping[str, str | Mapping[str, str]] = {
     "run.insight": "muniment.contracts.packet:InsightItem",
     "run.judge_insight": "muniment.memory.insights:JudgementRequest",
     "run.search": _SEARCH,
-    "run.search.within": "muniment.memory.recall.within:Within",
+    "run.search.within": "muniment.memory.within:Within",
     "corpus.search": _SEARCH,
     "run.compose": "muniment.packets.builds:KeyedRequest",
     "run.compose.cues": "muniment.contracts.packet:Cues",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from muniment.contracts.packet import Fact
     from muniment.memory.extraction import ExtractionReport
     from muniment.memory.facts.candidate_records import Candidate, Unheard
-    from muniment.memory.recall.records import Hit
+    from muniment.memory.hits import Hit
     from muniment.memory.turns import EpisodeCandidate
     from muniment.store.ledger import LedgerEntry
 

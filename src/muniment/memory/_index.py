@@ -1,4 +1,4 @@
-"""What ranking knows of a scope: arrays over its turns and postings of their terms, in memory or over segments."""
+"""The search index of one scope: arrays over its turns and postings of their terms, in memory or over segments."""
 
 from __future__ import annotations
 
@@ -15,14 +15,10 @@ import numpy.typing as npt
 
 from muniment.core.canonical import digest
 from muniment.core.text.analyzer import analyze, ascii_words, term_hash, term_hashes
-from muniment.core.text.names import name_terms
 from muniment.core.text.patterns import lazy_pattern
-from muniment.core.text.sentences import passage_spans
-from muniment.core.text.stated.attributes import marks
-from muniment.core.text.stated.measures import value_marks
 from muniment.core.text.times.turn_dates import date_terms
-from muniment.memory.recall.segments import ROLES as STORED_ROLES
-from muniment.memory.recall.segments import IndexedPassage, Segment, join_names, merge_segments
+from muniment.memory._segments import ROLES as STORED_ROLES
+from muniment.memory._segments import Segment, join_names, merge_segments
 
 __all__ = [
     "FIELDS_KEY",
@@ -33,17 +29,13 @@ __all__ = [
     "ROLES",
     "Floats",
     "Ints",
-    "Kept",
     "MemoryIndex",
-    "Parts",
-    "ReadPassage",
     "ScopeIndex",
     "SpokenTurn",
     "StoredIndex",
     "field_term",
     "field_terms",
     "index_text",
-    "read_text",
     "role_number",
 ]
 
@@ -103,23 +95,6 @@ def role_number(role: str) -> int:
     return ROLES.index(role) if role in ROLES else len(ROLES) - 1
 
 
-class Parts(NamedTuple):
-    """The passages of turns of which some have several, in ordinal order; those of a turn stand side by side."""
-
-    turn: Ints
-    """Whose passage it is, an ordinal."""
-    first: Ints
-    """For each turn, the number of its first passage."""
-    length: Ints
-    """How many terms it has, with repetitions."""
-
-    def of(self, turns: Ints) -> tuple[Ints, Ints]:
-        """The passages of some turns, turn by turn; and where those of each begin."""
-        sizes = np.append(self.first, len(self.turn))[turns + 1] - self.first[turns]
-        starts: Ints = np.cumsum(sizes) - sizes
-        return np.arange(int(np.add.reduce(sizes))) + (self.first[turns] - starts).repeat(sizes), starts
-
-
 class ScopeIndex(Protocol):
     """The turns of one scope, as arrays of equal length N in ordinal order, and their postings."""
 
@@ -144,10 +119,6 @@ class ScopeIndex(Protocol):
         """How many terms it has, with repetitions (`index_text` gives it)."""
 
     @property
-    def parts(self) -> Parts | None:
-        """Their passages; None where each turn is one."""
-
-    @property
     def speakers(self) -> Sequence[str]:
         """The names of those who speak in the scope."""
 
@@ -157,11 +128,11 @@ class ScopeIndex(Protocol):
     def postings(self, term: int) -> tuple[Ints, Ints]:
         """The ordinals whose own text has the term (hash), ascending, and how often each has it."""
 
-    def part_postings(self, term: int) -> tuple[Ints, Ints]:
-        """The numbers of the passages that have the term, ascending, and how often each has it."""
-
     def terms(self, ordinal: int) -> frozenset[int]:
         """The hashes of the turn's own terms; asked for a handful of turns of a query."""
+
+    def written_number(self, ordinal: int) -> int:
+        """The number of the turn in the order of writing."""
 
     def kept(self, key: Hashable, make: Callable[[], T]) -> T:
         """What `make` works out of the index alone and `key`: done once, as its turns never change."""
@@ -182,47 +153,15 @@ class Kept:
         return cast("T", found)
 
 
-class ReadPassage(NamedTuple):
-    """A passage as it is read whenever it was said: all but the days that it speaks of."""
+def index_text(text: str, said: date) -> tuple[int, list[int]]:
+    """What is indexed for a turn: how many words it has, and the hashes of its terms, each as often as it counts.
 
-    text: str
-    ascii_words: list[str] | None
-    terms: list[str]
-    told: list[str]
-    names: list[str]
-
-
-def read_text(text: str) -> list[ReadPassage]:
-    """The passages of a text, read; one of nothing for an empty text."""
-    spans = passage_spans(text)
-    if len(spans) < 2:
-        return [_read(text)]
-    return [_read(text[start:end]) for start, end in spans]
-
-
-def _read(text: str) -> ReadPassage:
-    words = ascii_words(text) if text.isascii() else None
-    terms = analyze(text, words)
-    told = [*marks(text, terms), *value_marks(text, words)]
-    return ReadPassage(text, words, terms, told, name_terms(text))
-
-
-def index_text(text: str, said: date, read: Sequence[ReadPassage] | None = None) -> list[IndexedPassage]:
-    """What is indexed for a turn: for each of its passages the hashes of its terms, each as often as it counts.
-
-    The words of the passage, the dates that its "yesterday" and "last May" meant on the day it was said, what it states
-    of a person and the kinds of the values that it states (`core.text.stated`), what the spellings of the names in it
-    have in common; in the last one a mark if the turn asks. Only words count towards the length. An empty turn is one
-    passage of nothing. `read` is what `read_text` made of it, where that was done before.
+    The words, the dates that its "yesterday" and "last May" meant on the day it was said, and a mark if it asks. Only
+    words count towards the length.
     """
-    passages = read_text(text) if read is None else read
-    asks, last = _asks(text), len(passages) - 1
-    return [_passage(each, said, asks if at == last else []) for at, each in enumerate(passages)]
-
-
-def _passage(read: ReadPassage, said: date, asks: list[str]) -> IndexedPassage:
-    days = date_terms(read.text, said, read.ascii_words)
-    return IndexedPassage(len(read.terms), list(term_hashes([*read.terms, *days, *read.told, *read.names, *asks])))
+    spelled = ascii_words(text) if text.isascii() else None
+    words = analyze(text, spelled)
+    return len(words), list(term_hashes([*words, *date_terms(text, said, spelled), *_asks(text)]))
 
 
 def _asks(text: str) -> list[str]:
@@ -250,72 +189,49 @@ class MemoryIndex(Kept):
         sessions: dict[str, int] = {}
         speakers: dict[str, int] = {}
         rows: list[tuple[int, int, int, int, int]] = []
-        extents: list[int] = []
         gathered: dict[int, tuple[list[int], list[int]]] = {}
         self._terms: list[frozenset[int]] = []
-        for turn in turns:
+        for number, turn in enumerate(turns):
             said_at = turn.said_at.astimezone(UTC)
-            passages = index_text(turn.text, said_at.date())
+            length, terms = index_text(turn.text, said_at.date())
             rows.append(
                 (
                     sessions.setdefault(turn.session, len(sessions)),
                     speakers.setdefault(turn.speaker, len(speakers)),
                     role_number(turn.role),
                     int(said_at.timestamp()),
-                    len(passages),
+                    length,
                 )
             )
-            self._terms.append(frozenset(term for passage in passages for term in passage.terms))
-            for passage in passages:
-                for term, count in Counter(passage.terms).items():
-                    numbers, counts = gathered.setdefault(term, ([], []))
-                    numbers.append(len(extents))
-                    counts.append(count)
-                extents.append(passage.length)
+            counted = Counter(terms)
+            self._terms.append(frozenset(counted))
+            for term, count in counted.items():
+                ordinals, counts = gathered.setdefault(term, ([], []))
+                ordinals.append(number)
+                counts.append(count)
         table = np.array(rows, np.int64).reshape(-1, 5)
         self.session: Ints = table[:, 0].astype(np.int32)
         self.speaker: Ints = table[:, 1].astype(np.int32)
         self.role: Ints = table[:, 2].astype(np.int8)
         self.ts: Ints = np.ascontiguousarray(table[:, 3])
-        self.parts, self.length = _measured(table[:, 4], np.array(extents, np.int32))
+        self.length: Ints = table[:, 4].astype(np.int32)
         self.speakers: Sequence[str] = tuple(speakers)
         self._postings: dict[int, tuple[Ints, Ints]] = {
-            term: (np.array(numbers, np.int32), np.array(counts, np.int32))
-            for term, (numbers, counts) in gathered.items()
+            term: (np.array(ordinals, np.int32), np.array(counts, np.int32))
+            for term, (ordinals, counts) in gathered.items()
         }
 
     def prepare(self, terms: Sequence[int]) -> None:
         """Do nothing: the postings of all terms are at hand."""
 
-    def part_postings(self, term: int) -> tuple[Ints, Ints]:
-        return self._postings.get(term, _EMPTY)
-
     def postings(self, term: int) -> tuple[Ints, Ints]:
-        return _by_turn(self.parts, *self.part_postings(term))
+        return self._postings.get(term, _EMPTY)
 
     def terms(self, ordinal: int) -> frozenset[int]:
         return self._terms[ordinal]
 
-
-def _measured(counts: Ints, extents: Ints) -> tuple[Parts | None, Ints]:
-    """The passages of turns that have so many each, and the lengths of the turns."""
-    if len(counts) == len(extents):
-        return None, extents
-    first = np.zeros(len(counts), np.int64)
-    np.cumsum(counts[:-1], out=first[1:])
-    turn = np.arange(len(counts), dtype=np.int32).repeat(counts)
-    return Parts(turn, first, extents), np.add.reduceat(extents, first).astype(np.int32)
-
-
-def _by_turn(parts: Parts | None, numbers: Ints, counts: Ints) -> tuple[Ints, Ints]:
-    """The turns of some passages, each once, and how often it has what they have."""
-    if parts is None or not len(numbers):
-        return numbers, counts
-    turns = parts.turn[numbers]
-    starts = np.flatnonzero(np.concatenate(([True], turns[1:] != turns[:-1])))
-    if len(starts) == len(turns):
-        return turns, counts
-    return turns[starts], np.add.reduceat(counts, starts)
+    def written_number(self, ordinal: int) -> int:
+        return ordinal
 
 
 POSTINGS_KEPT = 1 << 20
@@ -340,11 +256,11 @@ class StoredIndex(Kept):
     def __init__(self, segments: Sequence[Segment], names: Names) -> None:
         super().__init__()
         self._segments: tuple[Segment, ...] = ()
-        self._starts, self._part_starts = [0], [0]
+        self._starts = [0]
         self._order: Ints | None = None
         """The numbers of turns in the order of writing, in ordinal order."""
         self._place: Ints | None = None
-        """Numbers of passages by their number in the order of writing; -1 where their session is left out."""
+        """Ordinals by the number in the order of writing; -1 where the session is left out."""
         self._sessions: dict[str, int] = {}
         self._begun: Ints = np.empty(0, np.int64)
         """When the first turn of each session was said."""
@@ -355,15 +271,13 @@ class StoredIndex(Kept):
         self.session: Ints = np.empty(0, np.int32)
         self.ts: Ints = np.empty(0, np.int64)
         self.role: Ints = np.empty(0, np.int8)
-        self.parts: Parts | None = None
         self.length: Ints = np.empty(0, np.int32)
         self.speaker: Ints = np.empty(0, np.int32)
         self.speakers: Sequence[str] = ()
         self._directory, self._listed = _Directory(()), 0
         self._recent: dict[int, tuple[tuple[int, int, int], ...]] = {}
         """Where the postings of a term lie in the segments behind those that the directory lists."""
-        self._postings: dict[int, tuple[tuple[Ints, Ints], tuple[Ints, Ints]]] = {}
-        """Of passages, and of turns."""
+        self._postings: dict[int, tuple[Ints, Ints]] = {}
         self._postings_kept = 0
         self._terms: dict[int, frozenset[int]] = {}
         if segments:
@@ -410,10 +324,8 @@ class StoredIndex(Kept):
         other.session = (np.cumsum(~gone, dtype=np.int32) - 1)[self.session[stays]].astype(np.int32)
         other._seq, other.ts, other.role = self._seq[stays], self.ts[stays], self.role[stays]
         other._order = stays.nonzero()[0] if self._order is None else self._order[stays]
-        counts, extents = self._measures()
-        parts_stay = stays.repeat(counts)
-        other.parts, other.length = _measured(counts[stays], extents[parts_stay])
-        place = np.where(parts_stay, np.cumsum(parts_stay) - 1, -1).astype(np.int32)
+        other.length = self.length[stays]
+        place = np.where(stays, np.cumsum(stays) - 1, -1).astype(np.int32)
         other._place = place if self._place is None else place[self._place]
         speaker = self.speaker[stays]
         spoken, first = np.unique(speaker, return_index=True)
@@ -424,12 +336,6 @@ class StoredIndex(Kept):
             first,
         )
         return other
-
-    def _measures(self) -> tuple[Ints, Ints]:
-        """How many passages each turn has, and the lengths of the passages."""
-        if self.parts is None:
-            return np.ones(len(self.length), np.int64), self.length
-        return np.diff(self.parts.first, append=len(self.parts.turn)), self.parts.length
 
     def _add(self, segments: Sequence[Segment], names: Names) -> bool:
         """Take the turns of some segments in; False where those that are there would change places."""
@@ -452,13 +358,15 @@ class StoredIndex(Kept):
         self._seq = _inserted(self._seq, new, new.sorted(more.seq))
         self.ts = _inserted(self.ts, new, new.sorted(more.ts))
         self.role = _inserted(self.role, new, new.sorted(more.role))
+        self.length = _inserted(self.length, new, new.sorted(more.length))
         numbers = self._starts[-1] + (np.arange(len(key)) if sort is None else sort)
         is_in_order = self._order is None and is_behind and sort is None
         order = np.arange(size) if self._order is None else self._order
         self._order = None if is_in_order else _inserted(order, new, numbers)
-        self._add_passages(more, new, is_in_order=is_in_order)
+        if not is_in_order:
+            self._place_new(new, size)
         self._add_speakers(more, new, names, segments)
-        listed, written = self._listed, self._part_starts[-1]
+        listed, written = self._listed, self._starts[-1]
         self._add_segments(segments)
         if not is_behind:
             self._terms = {}
@@ -488,35 +396,14 @@ class StoredIndex(Kept):
                 self.session = moved[self.session].astype(np.int32)
         return np.array([self._sessions[name] for name in more.sessions], np.int64)[more.session]
 
-    def _add_passages(self, more: _Written, new: _Places, *, is_in_order: bool) -> None:
-        """The passages and the lengths of the turns; and where passages stand that were written in another order."""
-        counts, extents = new.sorted(more.counts), more.extents
-        written: Ints = np.arange(len(extents))
-        if new.sort is not None:
-            begin = (np.cumsum(more.counts) - more.counts)[new.sort]
-            written = written + (begin - (np.cumsum(counts) - counts)).repeat(counts)
-            extents = extents[written]
-        held, lengths = self._measures()
-        total = len(lengths)
-        first = np.append(np.arange(len(held)) if self.parts is None else self.parts.first, total)
-        places = _Places.at_passages(first[new.at].repeat(counts), new)
-        if not is_in_order:
-            place = np.arange(total, dtype=np.int32) if self._place is None else self._place
-            if not new.is_behind:
-                place = place + places.at.searchsorted(place, side="right").astype(np.int32)
-            fresh = np.empty(len(extents), np.int32)
-            fresh[written] = places.ordinals
-            self._place = np.concatenate((place, fresh))
-        lengths = _inserted(lengths, places, extents)
-        if self.parts is None and len(counts) == len(extents):
-            self.length = lengths
-        elif self.parts is None or not new.is_behind:
-            self.parts, self.length = _measured(_inserted(held, new, counts), lengths)
-        else:
-            begun = np.cumsum(counts) - counts
-            turn = np.concatenate((self.parts.turn, new.ordinals.repeat(counts).astype(np.int32)))
-            self.parts = Parts(turn, np.concatenate((self.parts.first, total + begun)), lengths)
-            self.length = np.concatenate((self.length, np.add.reduceat(extents, begun).astype(np.int32)))
+    def _place_new(self, new: _Places, size: int) -> None:
+        """The ordinals of the turns in the order of writing, with the new ones behind."""
+        place = np.arange(size, dtype=np.int32) if self._place is None else self._place
+        if not new.is_behind:
+            place = place + new.at.searchsorted(place, side="right").astype(np.int32)
+        fresh = np.empty(len(new.ordinals), np.int32)
+        fresh[slice(None) if new.sort is None else new.sort] = new.ordinals
+        self._place = np.concatenate((place, fresh))
 
     def _add_speakers(self, more: _Written, new: _Places, names: Names, segments: Sequence[Segment]) -> None:
         """Who speaks: a role by its hash, anybody else by what the ledger says of their first turn."""
@@ -568,10 +455,9 @@ class StoredIndex(Kept):
             self._recent = _spans(self._recent, segments, len(self._segments))
             self._segments = (*self._segments, *segments)
         self._starts = [0, *accumulate(map(len, self._segments))]
-        self._part_starts = [0, *accumulate(len(segment.extents) for segment in self._segments)]
 
     def _add_postings(self, segments: Sequence[Segment], start: int) -> None:
-        """Bring postings that were looked up before up to date: the new passages, from a number on, come behind all."""
+        """Bring postings that were looked up before up to date: the new turns, from a number on, come behind all."""
         found, fresh = dict(self._postings), dict[int, list[tuple[Ints, Ints]]]()
         for segment in segments:
             hashes, offsets, docs, counts = segment.terms
@@ -579,12 +465,11 @@ class StoredIndex(Kept):
             for term, begin, end in zip(hashes.tolist(), bounds, bounds[1:], strict=False):
                 if term in found:
                     fresh.setdefault(term, []).append((docs[begin:end] + np.uint32(start), counts[begin:end]))
-            start += len(segment.extents)
+            start += len(segment)
         for term, pieces in fresh.items():
-            passages = self._placed(pieces)
-            turns = _by_turn(self.parts, *passages)
-            found[term] = _behind(found[term][0], passages), _behind(found[term][1], turns)
-            self._postings_kept += len(passages[0])
+            more = self._placed(pieces)
+            found[term] = _behind(found[term], more)
+            self._postings_kept += len(more[0])
         self._postings = found
 
     def session_number(self, session_id: str) -> int | None:
@@ -596,9 +481,12 @@ class StoredIndex(Kept):
         begin, end = self.session.searchsorted((number, number + 1))
         return int(begin), int(end)
 
+    def written_number(self, ordinal: int) -> int:
+        return ordinal if self._order is None else int(self._order[ordinal])
+
     def _find(self, ordinal: int) -> tuple[Segment, int]:
         """The segment that holds a turn, and its number there."""
-        number = ordinal if self._order is None else int(self._order[ordinal])
+        number = self.written_number(ordinal)
         block = bisect_right(self._starts, number) - 1
         return self._segments[block], number - self._starts[block]
 
@@ -641,34 +529,29 @@ class StoredIndex(Kept):
 
     def postings(self, term: int) -> tuple[Ints, Ints]:
         found = self._postings.get(term)
-        return (self._fetched([term])[0] if found is None else found)[1]
+        return self._fetched([term])[0] if found is None else found
 
-    def part_postings(self, term: int) -> tuple[Ints, Ints]:
-        found = self._postings.get(term)
-        return (self._fetched([term])[0] if found is None else found)[0]
-
-    def _fetched(self, terms: Sequence[int]) -> list[tuple[tuple[Ints, Ints], tuple[Ints, Ints]]]:
+    def _fetched(self, terms: Sequence[int]) -> list[tuple[Ints, Ints]]:
         listed = self._directory.places(terms)
         spans = [(*found, *self._recent.get(term, ())) for term, found in zip(terms, listed, strict=True)]
-        passages = [self._looked_up(places) if places else _EMPTY for places in spans]
-        found = [(held, _by_turn(self.parts, *held)) for held in passages]
+        found = [self._looked_up(places) if places else _EMPTY for places in spans]
         if self._postings_kept > POSTINGS_KEPT:
             self._postings, self._postings_kept = {}, 0
         self._postings.update(zip(terms, found, strict=True))
-        self._postings_kept += sum([len(numbers) + 16 for numbers, _ in passages]) * (1 if self.parts is None else 2)
+        self._postings_kept += sum([len(numbers) + 16 for numbers, _ in found])
         return found
 
     def _looked_up(self, places: Sequence[tuple[int, int, int]]) -> tuple[Ints, Ints]:
         pieces: list[tuple[Ints, Ints]] = []
         for block, begin, end in places:
             terms = self._segments[block].terms
-            start = self._part_starts[block]
+            start = self._starts[block]
             docs = terms.docs[begin:end] + np.uint32(start) if start else terms.docs[begin:end]
             pieces.append((docs, terms.counts[begin:end]))
         return self._placed(pieces)
 
     def _placed(self, pieces: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
-        """Passages by their numbers in the order of writing, and how often each has a term, in ordinal order."""
+        """Turns by their numbers in the order of writing, and how often each has a term, in ordinal order."""
         numbers = pieces[0][0] if len(pieces) == 1 else np.concatenate([docs for docs, _ in pieces])
         counts = pieces[0][1] if len(pieces) == 1 else np.concatenate([count for _, count in pieces])
         counted = counts.astype(np.int32)
@@ -704,21 +587,19 @@ class _Written(NamedTuple):
     seq: Ints
     ts: Ints
     role: Ints
-    counts: Ints
-    """How many passages each has."""
-    extents: Ints
+    length: Ints
 
     @classmethod
     def of(cls, segments: Sequence[Segment]) -> _Written:
         sessions, session = join_names([(segment.sessions, segment.session) for segment in segments])
         voices, speaker = join_names([(segment.speakers, segment.speaker) for segment in segments])
         seq, ts, role = (_joined(segments, name) for name in ("seq", "ts", "role"))
-        counts, extents = _joined(segments, "parts").astype(np.int64), _joined(segments, "extents").astype(np.int32)
-        return cls(sessions, session, voices, speaker, seq.astype(np.int64), ts, role, counts, extents)
+        length = _joined(segments, "length").astype(np.int32)
+        return cls(sessions, session, voices, speaker, seq.astype(np.int64), ts, role, length)
 
 
 class _Places(NamedTuple):
-    """Where new turns or passages go."""
+    """Where new turns go."""
 
     at: Ints
     """The ordinal that each goes before, ascending."""
@@ -728,10 +609,6 @@ class _Places(NamedTuple):
     """What brings them from the order of writing into ordinal order; None where the two are the same."""
     is_behind: bool
     """All go behind what is there."""
-
-    @classmethod
-    def at_passages(cls, at: Ints, turns: _Places) -> _Places:
-        return cls(at, at + np.arange(len(at)), None, turns.is_behind)
 
     def sorted(self, values: Ints) -> Ints:
         return values if self.sort is None else values[self.sort]

@@ -1,10 +1,10 @@
 """Segments: immutable blocks of the index over consecutive turns of one user, as arrays and as bytes.
 
-A turn is indexed once, by the hashes of its own terms, passage by passage; what its neighbours add is spread at query
-time. Segments are only ever made whole: from turns, or from older segments (`merge`). Equal turns give equal bytes.
+A turn is indexed once, by the hashes of its own terms; what its neighbours add is spread at query time. Segments are
+only ever made whole: from turns, or from older segments (`merge_segments`). Equal turns give equal bytes.
 
     bytes = magic · the analyzer's version · length of the head · head (canonical JSON) · arrays, little-endian:
-            `_LAYOUT`, extents, `_POSTINGS`
+            `_LAYOUT`, `_POSTINGS`
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from muniment.errors import IntegrityFailure
 
 __all__ = [
     "ROLES",
-    "IndexedPassage",
     "IndexedTurn",
     "Postings",
     "Segment",
@@ -40,22 +39,14 @@ __all__ = [
 
 ROLES = ("user", "assistant", "tool")
 COUNT_MAX = 65535
-_MAGIC = b"MSEP"
+_MAGIC = b"MSEG"
 _VERSION_BYTES = 2
 
 Ints = npt.NDArray[Any]
 
 
-class IndexedPassage(NamedTuple):
-    """A passage of a turn as the index knows it."""
-
-    length: int
-    terms: Sequence[int]
-    """What `memory.recall.index.index_text` says of its own text: hashes, each as often as it counts."""
-
-
 class IndexedTurn(NamedTuple):
-    """A turn as the index knows it: where it stands, who said it, and its passages."""
+    """A turn as the index knows it: where it stands, who said it, and its terms."""
 
     id: str
     session_id: str
@@ -65,12 +56,14 @@ class IndexedTurn(NamedTuple):
     role: str
     ts: int
     """Seconds since 1970."""
-    passages: Sequence[IndexedPassage]
-    """One or more."""
+    length: int
+    """How many words it has, with repetitions."""
+    terms: Sequence[int]
+    """What `memory._index.index_text` gives for its own text: hashes, each as often as it counts."""
 
 
 class Postings(NamedTuple):
-    """Which passages hold which term: hashes sorted, `offsets[i]:offsets[i+1]` are the places of term i."""
+    """Which turns hold which term: hashes sorted, `offsets[i]:offsets[i+1]` are the places of term i."""
 
     hashes: Ints
     offsets: Ints
@@ -90,10 +83,8 @@ class Segment:
     speaker: Ints
     role: Ints
     ts: Ints
-    parts: Ints
-    """How many passages each turn has."""
-    extents: Ints
-    """How many terms each passage has; those of a turn stand side by side."""
+    length: Ints
+    """How many words each turn has, with repetitions."""
     terms: Postings
     analyzer: str = ANALYZER_VERSION
     """The version that gave the terms; where parts of several were merged, one that is not the present one."""
@@ -103,9 +94,7 @@ class Segment:
 
     def terms_of(self, number: int) -> frozenset[int]:
         """The terms of one turn. A look through all postings: less than a millisecond for a million of them."""
-        docs, count = self.terms.docs, int(self.parts[number])
-        begin = number if len(self.extents) == len(self.ids) else int(self.parts[:number].sum(dtype=np.int64))
-        (places,) = (docs == begin if count == 1 else (docs >= begin) & (docs < begin + count)).nonzero()
+        (places,) = (self.terms.docs == number).nonzero()
         return frozenset(self.terms.hashes[self.terms.offsets.searchsorted(places, side="right") - 1].tolist())
 
 
@@ -115,16 +104,14 @@ _LAYOUT: tuple[tuple[str, str], ...] = (
     ("speaker", "<u4"),
     ("role", "<u1"),
     ("ts", "<i8"),
-    ("parts", "<u2"),
+    ("length", "<u4"),
 )
-_EXTENT = "<u4"
 _POSTINGS: tuple[tuple[str, str], ...] = (("hashes", "<u8"), ("offsets", "<u4"), ("docs", "<u4"), ("counts", "<u2"))
 
 
 def build_segment(turns: Sequence[IndexedTurn]) -> Segment:
     """A segment over these turns, in this order."""
-    ids, session_ids, seq, voices, roles, ts, passages = zip(*turns, strict=True)
-    flat = [*chain.from_iterable(passages)]
+    ids, session_ids, seq, voices, roles, ts, lengths, terms = zip(*turns, strict=True)
     sessions, session = _numbered(session_ids)
     speakers, speaker = _numbered(voices)
     return Segment(
@@ -136,9 +123,8 @@ def build_segment(turns: Sequence[IndexedTurn]) -> Segment:
         speaker=speaker,
         role=np.array([*map(ROLES.index, roles)], "<u1"),
         ts=np.array(ts, "<i8"),
-        parts=np.array([*map(len, passages)], "<u2"),
-        extents=np.array([passage.length for passage in flat], _EXTENT),
-        terms=_postings([passage.terms for passage in flat]),
+        length=np.array(lengths, "<u4"),
+        terms=_postings(terms),
     )
 
 
@@ -148,10 +134,10 @@ def _numbered(names: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
     return tuple(places), np.array([*map(places.__getitem__, names)], "<u4")
 
 
-def _postings(of_passages: Sequence[Sequence[int]]) -> Postings:
-    """A term that stands in a passage several times is a run of equal pairs (term, passage), once they are sorted."""
-    if len(of_passages) == 1:  # what is said turn by turn: a few numbers are quicker without arrays
-        counted = Counter(of_passages[0])
+def _postings(of_turns: Sequence[Sequence[int]]) -> Postings:
+    """A term that stands in a turn several times is a run of equal pairs (term, turn), once they are sorted."""
+    if len(of_turns) == 1:  # what is said turn by turn: a few numbers are quicker without arrays
+        counted = Counter(of_turns[0])
         terms = sorted(counted)
         return Postings(
             np.array(terms, "<u8"),
@@ -159,8 +145,8 @@ def _postings(of_passages: Sequence[Sequence[int]]) -> Postings:
             np.zeros(len(terms), "<u4"),
             np.array([min(counted[term], COUNT_MAX) for term in terms], "<u2"),
         )
-    hashes = np.array([*chain.from_iterable(of_passages)], "<u8")
-    docs = np.repeat(np.arange(len(of_passages), dtype="<u4"), [*map(len, of_passages)])
+    hashes = np.array([*chain.from_iterable(of_turns)], "<u8")
+    docs = np.repeat(np.arange(len(of_turns), dtype="<u4"), [*map(len, of_turns)])
     order = hashes.argsort(kind="stable")
     hashes, docs = hashes[order], docs[order]
     first = _changes(hashes, docs)
@@ -177,7 +163,7 @@ def _changes(*columns: Ints) -> Ints:
 
 
 def _grouped(hashes: Ints, docs: Ints, counts: Ints) -> Postings:
-    """Postings from (term, passage, count) triples whose passages ascend."""
+    """Postings from (term, turn, count) triples whose turns ascend."""
     order = hashes.argsort(kind="stable")
     return _collected(hashes[order], docs[order], counts[order])
 
@@ -193,7 +179,7 @@ def _collected(hashes: Ints, docs: Ints, counts: Ints) -> Postings:
 
 def merge_segments(segments: Sequence[Segment]) -> Segment:
     """One segment over the turns of several, in their order."""
-    starts = np.cumsum([0, *(len(segment.extents) for segment in segments)])
+    starts = np.cumsum([0, *(len(segment) for segment in segments)])
     sessions, session = join_names([(segment.sessions, segment.session) for segment in segments])
     speakers, speaker = join_names([(segment.speakers, segment.speaker) for segment in segments])
     return Segment(
@@ -205,8 +191,7 @@ def merge_segments(segments: Sequence[Segment]) -> Segment:
         speaker=speaker,
         role=np.concatenate([segment.role for segment in segments]),
         ts=np.concatenate([segment.ts for segment in segments]),
-        parts=np.concatenate([segment.parts for segment in segments]),
-        extents=np.concatenate([segment.extents for segment in segments]),
+        length=np.concatenate([segment.length for segment in segments]),
         terms=_merged([segment.terms for segment in segments], starts),
         analyzer=next((each.analyzer for each in segments if each.analyzer != ANALYZER_VERSION), ANALYZER_VERSION),
     )
@@ -238,7 +223,6 @@ def drop_turns(segment: Segment, lost: Set[str]) -> Segment | None:
     ids = tuple(id_ for id_ in segment.ids if id_ not in lost)
     sessions, session = _pruned(segment.sessions, segment.session[kept])
     speakers, speaker = _pruned(segment.speakers, segment.speaker[kept])
-    stays = kept.repeat(segment.parts)
     return Segment(
         ids=ids,
         sessions=sessions,
@@ -248,9 +232,8 @@ def drop_turns(segment: Segment, lost: Set[str]) -> Segment | None:
         speaker=speaker,
         role=segment.role[kept],
         ts=segment.ts[kept],
-        parts=segment.parts[kept],
-        extents=segment.extents[stays],
-        terms=_masked(segment.terms, stays),
+        length=segment.length[kept],
+        terms=_masked(segment.terms, kept),
         analyzer=segment.analyzer,
     )
 
@@ -274,7 +257,6 @@ def _masked(postings: Postings, kept: Ints) -> Postings:
 
 def encode_segment(segment: Segment) -> bytes:
     arrays = [np.ascontiguousarray(getattr(segment, name), kind).tobytes() for name, kind in _LAYOUT]
-    arrays.append(np.ascontiguousarray(segment.extents, _EXTENT).tobytes())
     arrays += [np.ascontiguousarray(getattr(segment.terms, name), kind).tobytes() for name, kind in _POSTINGS]
     sizes = [len(segment.terms.hashes), len(segment.terms.docs)]
     head = canonical_bytes(
@@ -304,8 +286,6 @@ def decode_segment(data: bytes) -> Segment:
     for name, kind in _LAYOUT:
         values[name] = np.frombuffer(data, kind, count, place)
         place += values[name].nbytes
-    values["extents"] = np.frombuffer(data, _EXTENT, int(values["parts"].sum(dtype=np.int64)), place)
-    place += values["extents"].nbytes
     terms, places = head["sizes"]
     parts: list[Ints] = []
     for (_, kind), size in zip(_POSTINGS, (terms, terms + 1, places, places), strict=True):

@@ -1,4 +1,4 @@
-"""Facts in words: keys stay in the records, and a page reads like a sentence."""
+"""Facts in words: keys stay in the records; a page reads like a sentence, and a query matches one."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
@@ -13,22 +13,18 @@ from muniment.core.instants import format_instant, parse_instant
 from muniment.core.limits import checkpoint
 from muniment.core.policy import RecallPolicy
 from muniment.core.ports.engine import Reader
-from muniment.core.ports.rows import by_ids
-from muniment.core.ports.schema import ENTRIES
 from muniment.core.record import Numeric
 from muniment.core.requests import whole
 from muniment.core.scope import imported_note
 from muniment.errors import InvalidInput
-from muniment.memory.caches import MomentCache
+from muniment.memory._index import StoredIndex
+from muniment.memory.hits import Hit
 from muniment.memory.index import load_index
-from muniment.memory.recall.dense import weigh_dense
-from muniment.memory.recall.index import StoredIndex
-from muniment.memory.recall.query import QUERY_CHARS_MAX
-from muniment.memory.recall.rank import Ranked, Reach, rank
-from muniment.memory.recall.records import Hit
+from muniment.memory.query import QUERY_CHARS_MAX
+from muniment.memory.ranking import Ranked, Reach, rank
+from muniment.memory.scoring import weigh_dense
 from muniment.memory.turn_reading import LiveTurn, turns_by_id
 from muniment.store.context import Context
-from muniment.store.ledger import check_header
 
 __all__ = ["FoundTurn", "check_min_score", "check_search", "find_turns", "turn_hit", "unranked_hit"]
 
@@ -108,29 +104,11 @@ def find_turns(
 
             dense = dense_for(ctx, reader, tenant_id, user_id, index, ctx.embedder, query)
 
-    def exact_moments(ordinals: Sequence[int]) -> list[str]:
-        return _moments(ctx, reader, tenant_id, [index.id(ordinal) for ordinal in ordinals])
-
     checkpoint()
-    ranked = rank(query, index, policy, parse_instant(now).date(), k, dense, exact_moments, among, reach)
+    ranked = rank(query, index, policy, parse_instant(now).date(), k, dense, among, reach)
     ids = [index.id(hit.ordinal) for hit in ranked]
     turns = turns_by_id(ctx, reader, tenant_id, ids, is_asked_later=is_asked_later)
     return [FoundTurn(turns[id_], hit) for id_, hit in zip(ids, ranked, strict=True) if id_ in turns]
-
-
-def _moments(ctx: Context, reader: Reader, tenant_id: str, ids: Sequence[str]) -> list[str]:
-    """When turns were said, and then recorded, as texts that sort so; nothing for one that is gone.
-
-    Neither ever changes: each is read, and held against its hash, once.
-    """
-    held = ctx.cache(MomentCache)
-    found = held.get(tenant_id, ids)
-    fresh: dict[str, str] = {}
-    for row in by_ids(reader, ENTRIES, [id_ for id_ in ids if id_ not in found]):
-        check_header(tenant_id, row)
-        fresh[row.id] = f"{row.ts} {row.recorded_at}"
-    held.put(tenant_id, fresh)
-    return [found.get(id_) or fresh.get(id_, "") for id_ in ids]
 
 
 def turn_hit(found: FoundTurn, kind: Literal["event", "chunk"] = "event", *why: str) -> Hit:

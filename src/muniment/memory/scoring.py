@@ -1,10 +1,10 @@
-"""Features of every turn of a scope for one query, words first by BM25 over a turn in its context, and their sum."""
+"""Scores of all turns of a scope for one query: BM25 over a turn in its context, who speaks, nearness in meaning."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
@@ -13,25 +13,27 @@ import numpy.typing as npt
 
 from muniment.core.policy import RecallPolicy
 from muniment.core.text.analyzer import analyze, term_hash
-from muniment.core.text.stated.attributes import QUANTITY
 from muniment.core.text.times.when import Window
-from muniment.memory.recall.index import ONLY_ASKS, QUESTION, ROLES, Floats, Ints, Parts, ScopeIndex
-from muniment.memory.recall.people import NAMELESS
-from muniment.memory.recall.query import Query, Slot
-from muniment.memory.recall.reasons import terms_of
+from muniment.memory._index import ONLY_ASKS, QUESTION, ROLES, Floats, Ints, ScopeIndex
+from muniment.memory.query import NAMELESS, Query, Slot
 
 __all__ = [
     "USER",
     "Dense",
+    "Matches",
     "Scores",
     "called",
-    "held_by",
     "idf",
+    "match_turns",
     "nameless_assistant",
+    "only_asking",
     "score",
     "score_words",
+    "share_of",
+    "slot_weights",
     "spread",
-    "stand_in",
+    "weigh",
+    "weigh_dense",
 ]
 
 _CELLS_MAX = 1 << 20
@@ -40,6 +42,7 @@ _REACH_MAX = 2
 """A turn's words reach this many places to either side."""
 
 Array = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 S = TypeVar("S")
 
 
@@ -51,26 +54,23 @@ def idf(total: int, holding: int) -> float:
 def score_words(query: Query, index: ScopeIndex, policy: RecallPolicy) -> tuple[Array, Array | None, float]:
     """For every turn, what of the query's terms it says; what may stand for them, where anything may; and the most that
     a turn could have that says all of them, over and over.
-
-    A turn of several passages has what the best of them has.
     """
     size = len(index.length)
     if not size:
         return np.zeros(0), None, 0.0
-    parts = index.parts
-    count = size if parts is None else len(parts.turn)
-    lexical, covered, whole = np.zeros(count), np.zeros(count), 0.0
+    lexical, covered, whole = np.zeros(size), np.zeros(size), 0.0
     has_kinds = bool(query.kinds and policy.kinds)
-    for slots in _portions(query.slots, count):
+    context = {1: policy.before_1, 2: policy.before_2, -1: policy.after_1, -2: policy.after_2}
+    for slots in _portions(query.slots, size):
         dated = [_said_on(index, slot.word) for slot in slots]
         rows = [row for row, slot in enumerate(slots) if dated[row] is not None or len(index.postings(slot.term)[0])]
-        heard = _heard_words(index, policy, [slots[row].term for row in rows])
+        terms = [(slots[row].term,) for row in rows]
+        heard = _heard(index, policy.length, terms, {0: policy.own, **context}, _leaning(index, policy))
         for place, row in enumerate(rows):
             said = dated[row]
             if said is not None:
-                heard[place] += policy.session_date * (said if parts is None else said[parts.turn])
-        places, got, each = _where_heard(heard)
-        holding = each if parts is None else _turns_of(parts, places, each)
+                heard[place] += policy.session_date * said
+        places, got, holding = _where_heard(heard)
         held = dict(zip(rows, holding.tolist(), strict=True))
         worth = [
             min(slot.repeats, policy.term_repeats_max) * _weight(query, index, policy, slot, held.get(row, 0))
@@ -78,14 +78,12 @@ def score_words(query: Query, index: ScopeIndex, policy: RecallPolicy) -> tuple[
         ]
         for one in worth:
             whole += one
-        weight: Array = np.array([worth[row] for row in rows], np.float64).repeat(each)
+        weight: Array = np.array([worth[row] for row in rows], np.float64).repeat(holding)
         np.add.at(lexical, places, weight * (policy.saturation + 1) * got / (got + policy.saturation))
         if has_kinds:
             np.add.at(covered, places, weight)
     damped = policy.kinds * (1 - policy.kinds_damping * float(covered.max()) / whole) if has_kinds and whole else 0.0
     most = whole * (policy.saturation + 1)
-    if parts is not None:
-        lexical = np.maximum.reduceat(lexical, parts.first)
     return lexical, _score_kinds(query, index, policy, damped) if damped else None, most
 
 
@@ -132,17 +130,6 @@ def _company(index: ScopeIndex, speakers: tuple[int, ...]) -> npt.NDArray[np.boo
     return index.kept(("company", speakers), work_out)[0]
 
 
-def _turns_of(parts: Parts, places: Ints, each: Ints) -> Ints:
-    """Of passages row by row, so many in each: how many turns they are of."""
-    turns = parts.turn[places]
-    again = np.flatnonzero(turns[1:] == turns[:-1]) + 1
-    ends = np.cumsum(each)
-    rows = ends.searchsorted(again, side="right")
-    inside = rows[again > (ends - each)[rows]]  # the first of a row is no other one's turn
-    found: Ints = each - np.bincount(inside, minlength=len(each))
-    return found
-
-
 def _score_kinds(query: Query, index: ScopeIndex, policy: RecallPolicy, damped: float) -> Array:
     size = len(index.length)
     kinds = np.zeros(size)
@@ -173,33 +160,6 @@ def _where_heard(heard: Array) -> tuple[Ints, Array, Ints]:
     return cells - starts[:-1].repeat(holding), flat[cells], holding
 
 
-def _heard_words(index: ScopeIndex, policy: RecallPolicy, terms: Sequence[int]) -> Array:
-    """For each term, how much every passage hears of it: from itself, and from the turns around its own."""
-    context = {1: policy.before_1, 2: policy.before_2, -1: policy.after_1, -2: policy.after_2}
-    leaning = _leaning(index, policy)
-    if index.parts is None:
-        return _heard(index, policy.length, [(term,) for term in terms], {0: policy.own, **context}, leaning)
-    parts, size, count = index.parts, len(index.length), len(terms)
-    if not count:
-        return np.zeros((0, len(parts.turn)))
-    found = [index.part_postings(term) for term in terms]
-    sizes = [len(numbers) for numbers, _ in found]
-    numbers = np.concatenate([numbers for numbers, _ in found])
-    values = np.concatenate([counts for _, counts in found]) * _brevity(index, policy.length)[numbers]
-    rows = np.arange(count).repeat(sizes)
-    turns = parts.turn[numbers]
-    cells = rows * size + turns
-    starts = np.flatnonzero(np.concatenate(([True], cells[1:] != cells[:-1]))) if len(cells) else np.empty(0, np.int64)
-    if len(starts):  # what a turn passes on is what its best passage says
-        best = np.maximum.reduceat(values, starts)
-        around = spread(index, turns[starts], best, context, rows[starts] * size, count, leaning)
-        heard: Array = around.reshape(count, size).take(parts.turn, axis=1)
-    else:
-        heard = np.zeros((count, len(parts.turn)))
-    heard[rows, numbers] += policy.own * values  # a passage has a term in one place
-    return heard
-
-
 def _heard(
     index: ScopeIndex,
     share: float,
@@ -214,29 +174,21 @@ def _heard(
     found = [[index.postings(term) for term in row] for row in rows]
     flat = [each for row in found for each in row]
     ordinals = np.concatenate([ordinals for ordinals, _ in flat])
-    values = np.concatenate([counts for _, counts in flat]) * _turn_brevity(index, share)[ordinals]
+    values = np.concatenate([counts for _, counts in flat]) * _brevity(index, share)[ordinals]
     sizes = [sum([len(ordinals) for ordinals, _ in row]) for row in found]
     starts = np.arange(0, len(rows) * size, size).repeat(sizes)
     return spread(index, ordinals, values, weights, starts, len(rows), leaning).reshape(len(rows), size)
 
 
-def _turn_brevity(index: ScopeIndex, share: float) -> Array:
-    """What a word of each turn counts: the longer a turn, the less each of its words."""
-    return index.kept(("turn brevity", share), lambda: _brief(index.length, share))
-
-
 def _brevity(index: ScopeIndex, share: float) -> Array:
-    """What a word of each passage counts."""
-    if index.parts is None:
-        return _turn_brevity(index, share)
-    length = index.parts.length
-    return index.kept(("brevity", share), lambda: _brief(length, share))
+    """What a word of each turn counts: the longer a turn, the less each of its words."""
 
+    def work_out() -> Array:
+        length = np.maximum(index.length, 1)
+        mean = int(np.add.reduce(length)) / len(length)
+        return np.asarray(1 / (1 - share + share * length / mean))
 
-def _brief(length: Ints, share: float) -> Array:
-    length = np.maximum(length, 1)
-    mean = int(np.add.reduce(length)) / len(length)
-    return np.asarray(1 / (1 - share + share * length / mean))
+    return index.kept(("brevity", share), work_out)
 
 
 def _leaning(index: ScopeIndex, policy: RecallPolicy) -> Array | None:
@@ -356,7 +308,7 @@ def _days(index: ScopeIndex) -> _Days:
 
 
 USER, _ASSISTANT = ROLES.index("user"), ROLES.index("assistant")
-_QUESTION, _QUANTITY = term_hash(QUESTION), term_hash(QUANTITY)
+_QUESTION = term_hash(QUESTION)
 
 
 class Dense(NamedTuple):
@@ -378,7 +330,7 @@ class Scores(NamedTuple):
 
 def score(query: Query, index: ScopeIndex, policy: RecallPolicy, dense: Dense | None = None) -> Scores:
     """The features of every turn and their sum."""
-    index.prepare(terms_of(query))
+    index.prepare([*query.terms, _QUESTION])
     lexical, kinds, most = score_words(query, index, policy)
     words = lexical if kinds is None else lexical + kinds
     best = float(words.max(initial=0.0))
@@ -398,13 +350,8 @@ def score(query: Query, index: ScopeIndex, policy: RecallPolicy, dense: Dense | 
     within = None if query.window is None else _said_within(index.ts, query.window)
     if within is not None:
         parts["time"] = np.multiply(within, policy.time)
-    if query.current and len(index.ts):
-        parts["recency"] = policy.recency * _recency(index.ts)
     if len(index.postings(_QUESTION)[0]):
         parts["question"] = _question(index, policy)
-    if query.quantity and policy.number:
-        parts["number"] = np.zeros(len(index.ts))
-        parts["number"][index.postings(_QUANTITY)[0]] = policy.number
     near = _nearness(policy, dense) if dense is not None and len(index.ts) else {}
     parts |= near
     total = np.zeros(len(index.ts))
@@ -435,40 +382,103 @@ def _nearness(policy: RecallPolicy, dense: Dense) -> dict[str, Array]:
     return {name: _standard(near, weight) for name, weight, near in features if near is not None and weight}
 
 
-def held_by(index: ScopeIndex, terms: Sequence[int], among: Ints) -> npt.NDArray[np.bool_]:
-    """Which of the turns `among` have one of the terms in their own text."""
-    found = np.zeros(len(among), bool)
-    for term in terms:
-        ordinals, _ = index.postings(term)
-        if len(ordinals):
-            found |= stand_in(ordinals, among)
+# -- what the best say --------------------------------------------------------------------------------
+
+
+class Matches(NamedTuple):
+    """What some turns say of a query themselves."""
+
+    turns: Ints
+    """Their ordinals."""
+    words: Flags
+    """By slot and turn: is it said?"""
+    meant: Flags
+    """By slot and turn: is something said that may stand for it, and not the word itself?"""
+    weights: Array
+    """What each slot weighs; nothing where it is a date or the name of one who speaks and is named."""
+    counts: list[int]
+    """How many turns of the scope say each slot."""
+
+    def take(self, positions: Ints) -> Matches:
+        """Those at some positions, in that order."""
+        return self._replace(
+            turns=self.turns[positions], words=self.words[:, positions], meant=self.meant[:, positions]
+        )
+
+
+def match_turns(query: Query, index: ScopeIndex, turns: Ints) -> Matches:
+    """Read what these turns say of a query."""
+    slots = len(query.slots)
+    rows = [[index.postings(slot.term)[0]] for slot in query.slots]
+    rows += [[index.postings(term)[0] for term in kind.terms] for kind in query.kinds]
+    held = np.zeros((len(rows), len(turns)), bool)
+    sizes = [sum([len(each) for each in row]) for row in rows]
+    if sum(sizes):
+        flat = np.concatenate([each for row in rows for each in row])
+        at = np.full(len(index.ts), -1)
+        at[turns] = np.arange(len(turns))
+        positions = at[flat]
+        (inside,) = (positions >= 0).nonzero()
+        held[np.arange(len(rows)).repeat(sizes)[inside], positions[inside]] = True
+    words, meant = held[:slots], np.zeros((slots, len(turns)), bool)
+    for row, kind in enumerate(query.kinds, slots):
+        meant[list(kind.slots)] |= held[row]
+    meant &= ~words
+    counts = [len(row[0]) for row in rows[:slots]]
+    return Matches(turns, words, meant, slot_weights(query, index, counts), counts)
+
+
+def slot_weights(query: Query, index: ScopeIndex, counts: Sequence[int]) -> Array:
+    """What each slot of a query weighs, that so many turns say.
+
+    Whoever speaks need not say their own name, and a date is told by when a turn was said: neither weighs anything.
+    """
+    names = called(index, query.speakers) if query.speakers else frozenset()
+    total = len(index.ts)
+    return np.array(
+        [
+            0.0 if _is_date(slot.word) or slot.term in names else idf(total, count)
+            for slot, count in zip(query.slots, counts, strict=True)
+        ],
+        np.float64,
+    )
+
+
+def _is_date(word: str) -> bool:
+    return word.startswith(("#m", "#d")) or (len(word) == 4 and word.isascii() and word.isdecimal())
+
+
+def weigh(weights: Array, held: Flags) -> Array:
+    """The weight of the slots that each turn holds."""
+    found: Array = np.add.reduce(weights[:, np.newaxis] * held, axis=0)
     return found
 
 
-def stand_in(ordinals: Ints, among: Ints) -> npt.NDArray[np.bool_]:
-    """Which of the turns `among` stand in a list of ordinals that ascend."""
-    if not len(ordinals):
-        return np.zeros(len(among), bool)
-    places = np.minimum(ordinals.searchsorted(among), len(ordinals) - 1)
-    found: npt.NDArray[np.bool_] = ordinals[places] == among
+def share_of(weights: Array, held: Flags) -> Array:
+    """The same as a share of the whole weight."""
+    whole = float(np.add.reduce(weights))
+    return weigh(weights, held) / whole if whole else np.zeros(held.shape[1])
+
+
+def only_asking(index: ScopeIndex) -> Flags:
+    """Which turns are nothing but a question."""
+
+    def work_out() -> Flags:
+        asking, counts = index.postings(_QUESTION)
+        found = np.zeros(len(index.ts), bool)
+        found[asking[counts >= ONLY_ASKS]] = True
+        return found
+
+    return index.kept("only asks", work_out)
+
+
+def _said_within(ts: Ints, window: Window) -> Flags:
+    start, end = (int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()) for day in window[:2])
+    found: Flags = (ts >= start) & (ts < end + 86_400)
     return found
 
 
-# -- time and vectors ---------------------------------------------------------------------------------
-
-
-def _seconds(day: date) -> int:
-    return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
-
-
-def _said_within(ts: Ints, window: Window) -> npt.NDArray[np.bool_]:
-    return (ts >= _seconds(window.start)) & (ts < _seconds(window.end) + 86_400)
-
-
-def _recency(ts: Ints) -> Array:
-    """0 for the oldest turn of the scope, 1 for the newest, even between by time."""
-    first, last = int(ts.min()), int(ts.max())
-    return np.asarray((ts - first) / max(last - first, 1), np.float64)
+# -- vectors ------------------------------------------------------------------------------------------
 
 
 def _standard(near: Floats, weight: float) -> Array:
@@ -482,3 +492,27 @@ def _standard(near: Floats, weight: float) -> Array:
     apart /= deviation
     apart *= weight
     return apart
+
+
+_LATIN_END = "\u024f"
+"""The last letter of the Latin blocks."""
+
+
+def weigh_dense(policy: RecallPolicy, identity: str, query: str) -> RecallPolicy:
+    """The policy with the weight that this embedder's vectors deserve for this query; none, where it cannot read it."""
+    name = identity.partition("@")[0]
+    share = policy.dense_light.get(name, 1.0)
+    if name in policy.dense_english and _is_foreign(query):
+        share = 0.0
+    if share == 1.0:
+        return policy
+    lighter = {"dense_turn": policy.dense_turn * share, "dense_window": policy.dense_window * share}
+    return policy.model_copy(update=lighter)
+
+
+def _is_foreign(query: str) -> bool:
+    """Is most of it written in letters that are not Latin?"""
+    if query.isascii():
+        return False
+    letters = [char for char in query if char.isalpha()]
+    return 2 * sum(char > _LATIN_END for char in letters) > len(letters)

@@ -1,4 +1,4 @@
-"""Where a question needs several turns: how that is told, and the order in which the best then stand."""
+"""Accounts of what was said: which questions ask for one, and the order in which the best turns then stand."""
 
 from __future__ import annotations
 
@@ -8,56 +8,14 @@ import numpy as np
 import pytest
 
 from muniment.core.policy import RecallPolicy
-from muniment.memory.recall.index import MemoryIndex, SpokenTurn
-from muniment.memory.recall.query import read_query
-from muniment.memory.recall.rank import Ranked, rank
-from muniment.memory.recall.several import asks_for_account, gathers
+from muniment.memory._index import MemoryIndex, SpokenTurn
+from muniment.memory.query import asks_for_account, read_query
+from muniment.memory.ranking import Ranked, rank
 from products import for_each
 
 NOW = date(2024, 6, 1)
 START = datetime(2024, 1, 1, 9, tzinfo=UTC)
-PLAIN = RecallPolicy(ranking="", diversity=0.0, stretch=0.0)
-
-
-@for_each(
-    "text",
-    [
-        "Which museums did Priya visit in Lisbon?",
-        "What instruments does he play?",
-        "What are Tom's hobbies?",
-        "What LGBTQ+ events has she been to?",
-        "Who are my neighbours?",
-        "How many marathons have I run?",
-        "how often do we water the plants",
-        "List the books that Omar lent me.",
-        "Could you name the restaurants we tried?",
-        "Where has Ines worked?",
-        "What else did the doctor prescribe?",
-        "What is the total cost of the repairs?",
-        "How much did I spend altogether on tiles and paint?",
-        "Did I buy the bike before or after the move?",
-        "Which did I finish first, the scarf or the hat?",
-        "How many days passed between the interview and the offer?",
-        "What do Lena and Marc have in common?",
-        "What is the difference between the two quotes?",
-        "In what order did we visit the cities?",
-        "How has my running pace changed since winter?",
-        "What happened before the server went down?",
-        "I love all animals. Which pets does Sam have?",
-        "我去过哪些国家？",
-        "她一共读了几本书？",
-        "他都喜欢吃什么？",
-        "这两个方案有什么区别？",
-        "민수는 어떤 책들을 읽었나요?",
-        "수영장에 몇 번 갔어요?",
-        "여행한 도시를 모두 알려줘",
-        "두 제안의 차이는 무엇인가요?",
-    ],
-)
-def test_what_needs_several_turns_is_recognised(text: str) -> None:
-    assert gathers(text)
-    assert not asks_for_account(text)
-    assert read_query(text, (), NOW).gathers
+PLAIN = RecallPolicy(ranking="", stretch=0.0)
 
 
 @for_each(
@@ -78,7 +36,6 @@ def test_what_needs_several_turns_is_recognised(text: str) -> None:
 )
 def test_an_account_of_what_was_said_is_recognised(text: str) -> None:
     assert asks_for_account(text)
-    assert gathers(text)
     assert read_query(text, (), NOW).account
 
 
@@ -108,15 +65,14 @@ def test_an_account_of_what_was_said_is_recognised(text: str) -> None:
         "며칠 전에 전화했어요?",
     ],
 )
-def test_a_question_for_one_thing_is_not_spread(text: str) -> None:
-    assert not gathers(text)
+def test_a_question_for_one_thing_asks_for_no_account(text: str) -> None:
     assert not read_query(text, (), NOW).account
 
 
 def test_of_a_document_the_start_is_read() -> None:
-    question = "Which museums did she visit?"
-    assert gathers("Hello. " * 100 + question)
-    assert not gathers("Hello. " * 3_000 + question)
+    question = "What did they discuss about museums?"
+    assert asks_for_account("Hello. " * 100 + question)
+    assert not asks_for_account("Hello. " * 3_000 + question)
 
 
 def _index(*sessions: list[str]) -> MemoryIndex:
@@ -195,22 +151,3 @@ def test_what_may_not_be_found_adds_nothing_to_a_stretch() -> None:
     policy = PLAIN.model_copy(update={"stretch": 0.15})
     hits = rank("Summarize the talk about the battery.", index, policy, NOW, 60, among=among)
     assert not any("stands among turns that match" in hit.reasons for hit in hits if hit.ordinal == 4)
-
-
-def test_several_things_come_from_several_sessions() -> None:
-    near = [f"I visited a museum in Rome, hall {number}." for number in range(6)]
-    index = _index(
-        near,
-        ["Some day at work.", "I visited a museum of clocks that was out of the way."],
-        ["We visited a museum up in Oslo, late and too short."],
-    )
-    question = "Which museums were visited?"
-    one = [hit.ordinal for hit in _ask(question, index, PLAIN)]
-    hits = _ask(question, index, PLAIN.model_copy(update={"diversity": 0.3}))
-    spread = [hit.ordinal for hit in hits]
-    assert {7, 8} <= set(spread[:4])
-    assert not {7, 8} <= set(one[:4])
-    assert any("stands below what other sessions say" in hit.reasons for hit in hits)
-    assert [hit.ordinal for hit in _ask("Which hall was it?", index, PLAIN)] == [
-        hit.ordinal for hit in _ask("Which hall was it?", index, PLAIN.model_copy(update={"diversity": 0.3}))
-    ]

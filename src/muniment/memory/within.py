@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from muniment.core.instants import parse_instant
 from muniment.core.record import Absent, Items, Record, issues_of
 from muniment.errors import InvalidInput, InvalidRecord
-from muniment.memory.recall.index import StoredIndex, field_term, role_number
+from muniment.memory._index import StoredIndex, field_term, role_number
 
 __all__ = ["DEPTH_MAX", "EVENTS_MAX", "Within", "ids_let_in", "mask_of", "newest_ids", "within_given"]
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from muniment.core.policy import RecallPolicy
 from muniment.core.text.analyzer import MONTHS, analyze, term_hash
 from muniment.core.text.kinds import Group, widen
 from muniment.core.text.patterns import lazy_pattern
-from muniment.core.text.stated.attributes import CHANGE, QUANTITY, AskedAttribute, asked_attributes, name_of
-from muniment.memory.recall.index import QUESTION
-from muniment.memory.recall.newer_values import marks_wanted
-from muniment.memory.recall.query import QUERY_CHARS_MAX, Query
+from muniment.memory._index import QUESTION
+from muniment.memory.query import QUERY_CHARS_MAX, Query
+from muniment.memory.scoring import Matches
 
 __all__ = [
-    "ATTRIBUTE_SHARE",
     "KIND_SHARE",
     "MARKS",
     "NOTHING",
@@ -27,21 +24,10 @@ __all__ = [
     "Wording",
     "match_text",
     "read_wanted",
-    "terms_of",
 ]
 
-_CHANGE, _QUANTITY, _QUESTION = term_hash(CHANGE), term_hash(QUANTITY), term_hash(QUESTION)
-MARKS = frozenset((_CHANGE, _QUANTITY, _QUESTION))
+MARKS = frozenset((term_hash(QUESTION),))
 """What a turn is marked with and does not say."""
-
-
-def terms_of(query: Query) -> list[int]:
-    """All that is looked up for a query, each once."""
-    terms = [slot.term for slot in query.slots]
-    for kind in query.kinds:
-        terms += kind.terms
-    return list(dict.fromkeys([*terms, *MARKS, *marks_wanted(query)]))
-
 
 _HANGUL = "\uac00-\ud7a3"
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3041-\u30ff"
@@ -76,17 +62,11 @@ class Wording:
 class Reasons:
     """The reasons of the turns that were found for one query."""
 
-    def __init__(self, text: str, query: Query, speakers: Sequence[str], policy: RecallPolicy) -> None:
+    def __init__(self, text: str, query: Query, speakers: Sequence[str], matches: Matches) -> None:
         self._wording = Wording(text[:QUERY_CHARS_MAX])
-        slots = [(1 << place, slot.word, name_of(slot.word)) for place, slot in enumerate(query.slots)]
-        self._words = [(bit, word) for bit, word, name in slots if name is None]
-        self._states = [(bit, name) for bit, _, name in slots if name is not None]
-        self._kinds = [
-            (1 << place, [query.slots[slot].word for slot in kind.slots])
-            for place, kind in enumerate(query.kinds, len(slots))
-        ]
-        self._recency = policy.recency / 2
-        self._known: dict[int, tuple[str, ...]] = {}
+        self._words = [slot.word for slot in query.slots]
+        self._matches = matches
+        self._known: dict[tuple[bytes, bytes], tuple[str, ...]] = {}
         self._features = {
             "speaker": "" if query.speaker is None else f"said by {speakers[query.speaker]}",
             "company": "said among " + " and ".join([speakers[number] for number in query.speakers]),
@@ -97,32 +77,29 @@ class Reasons:
             "named_event": "may be the event that is named",
         }
 
-    def of(self, held: int, parts: Mapping[str, float]) -> list[str]:
-        """`held` says what of the query a turn says itself (`Said.held`), `parts` what its score is the sum of."""
-        if held not in self._known:
-            self._known[held] = tuple(self._matches_told(held))
-        reasons = list(self._known[held])
+    def of(self, position: int, parts: Mapping[str, float]) -> list[str]:
+        """Of the turn at a position of the matches; `parts` is what its score is the sum of."""
+        said, meant = self._matches.words[:, position], self._matches.meant[:, position]
+        key = said.tobytes(), meant.tobytes()
+        if key not in self._known:
+            self._known[key] = tuple(self._matching(said.tolist(), meant.tolist()))
+        reasons = list(self._known[key])
         if not reasons and ("words" in parts or "kinds" in parts):
             reasons.append("stands beside what matches")
         reasons += [reason for name, reason in self._features.items() if name in parts]
-        if parts.get("recency", 0) > self._recency:  # of the newer half
-            reasons.append("recent, and the present state is asked for")
         if parts.get("dense_turn", 0) > 0 or parts.get("dense_window", 0) > 0:
             reasons.append("near in meaning")
         return reasons
 
-    def _matches_told(self, held: int) -> Iterator[str]:
-        """In words, which words, attributes and kinds of the query a turn holds."""
-        words = [word for bit, word in self._words if held & bit]
-        said = self._wording.of(words) or [word.lstrip("^") for word in words if not word.startswith("#")]
-        states = [name for bit, name in self._states if held & bit]
-        kinds = [word for bit, terms in self._kinds if held & bit for word in self._wording.of(terms)]
-        if said:
-            yield "says " + ", ".join(dict.fromkeys(said))
-        if states:
-            yield "states " + ", ".join(dict.fromkeys(states))
-        if kinds := [word for word in dict.fromkeys(kinds) if word not in said]:
-            yield "may speak of " + ", ".join(kinds)
+    def _matching(self, said: Sequence[bool], meant: Sequence[bool]) -> Iterator[str]:
+        """In words, which words of the query a turn says, and which it may speak of."""
+        terms = [word for word, is_said in zip(self._words, said, strict=True) if is_said]
+        words = self._wording.of(terms) or [word.lstrip("^") for word in terms if not word.startswith("#")]
+        if words:
+            yield "says " + ", ".join(dict.fromkeys(words))
+        terms = [word for word, is_meant in zip(self._words, meant, strict=True) if is_meant]
+        if others := [word for word in self._wording.of(terms) if word not in words]:
+            yield "may speak of " + ", ".join(others)
 
 
 def _where_written(text: str) -> dict[str, list[Span]]:
@@ -177,16 +154,11 @@ KIND_SHARE = 0.5
 """A word that may stand for one of the query, against that word itself."""
 
 
-ATTRIBUTE_SHARE = 2.0
-"""The attribute that is asked for, against one word."""
-
-
 class Wanted(NamedTuple):
     """What a query wants of a short text."""
 
     terms: tuple[str, ...]
     kinds: tuple[Group, ...]
-    attributes: tuple[AskedAttribute, ...]
     wording: Wording
     """The words it is asked with, for reasons."""
 
@@ -201,30 +173,24 @@ class Match(NamedTuple):
 NO_MATCH = Match(0.0, ())
 
 
-NOTHING = Wanted((), (), (), Wording(""))
+NOTHING = Wanted((), (), Wording(""))
 
 
 def read_wanted(query: str) -> Wanted:
     terms = tuple(dict.fromkeys(analyze(query)))
-    return Wanted(terms, tuple(widen(terms)), tuple(asked_attributes(query)), Wording(query))
+    return Wanted(terms, tuple(widen(terms)), Wording(query))
 
 
-def match_text(wanted: Wanted, text: str, attributes: Collection[str] = ()) -> Match:
-    """The share of what is wanted that a text holds, `attributes` being the terms of those it states."""
-    whole = len(wanted.terms) + (ATTRIBUTE_SHARE if wanted.attributes else 0.0)
-    if not whole:
+def match_text(wanted: Wanted, text: str) -> Match:
+    """The share of what is wanted that a text holds."""
+    if not wanted.terms:
         return NO_MATCH
     held = set(analyze(text.replace(".", " ").replace("_", " ")))
-    stated = [asked for asked in wanted.attributes if asked.term in attributes]
     words = [term for term in wanted.terms if term in held]
     kinds = {term for head, group in wanted.kinds if not held.isdisjoint(group) for term in head} - held
-    asking = {term for asked in stated for term in asked.words} & set(wanted.terms) - held
-    score = len(words) + len(asking) + KIND_SHARE * len(kinds - asking) + (ATTRIBUTE_SHARE if stated else 0.0)
     reasons = []
     if words:
         reasons.append("says " + ", ".join(wanted.wording.of(words) or words))
-    if stated:
-        reasons.append("states " + ", ".join(sorted({str(name_of(asked.term)) for asked in stated})))
-    if spoken_of := wanted.wording.of(sorted(kinds - asking)):
+    if spoken_of := wanted.wording.of(sorted(kinds)):
         reasons.append("may speak of " + ", ".join(spoken_of))
-    return Match(score / whole, tuple(reasons))
+    return Match((len(words) + KIND_SHARE * len(kinds)) / len(wanted.terms), tuple(reasons))

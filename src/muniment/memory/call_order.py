@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from muniment.core.text.analyzer import term_hash
-from muniment.memory.recall.index import ROLES, Ints, ScopeIndex
-from muniment.memory.recall.query import Query, read_query
-from muniment.memory.recall.score import Scores, idf, stand_in
+from muniment.memory._index import ROLES, Ints, ScopeIndex
+from muniment.memory.query import Query, read_query
 from muniment.memory.results.asked_calls import AskedOrder, asked_order
 from muniment.memory.results.call_marks import CALL, did, identified
 from muniment.memory.results.effects import READ
+from muniment.memory.scoring import Scores, idf
 
 __all__ = ["score_calls"]
 
@@ -142,7 +142,7 @@ def _meant(asked: AskedOrder, index: ScopeIndex, side: Ints, wanted: Array) -> I
     most = said.max(initial=0.0)
     meant: Ints = side[said >= _MEANT * most] if most > 0 else side
     if asked.is_state:
-        looked_up: Ints = meant[stand_in(index.postings(_READ)[0], meant)]
+        looked_up: Ints = meant[np.isin(meant, index.postings(_READ)[0])]
         return looked_up if len(looked_up) else meant
     return meant
 

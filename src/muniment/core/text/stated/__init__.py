@@ -1,1 +1,0 @@
-"""What a text states: of whom, of what kind, and with which value."""

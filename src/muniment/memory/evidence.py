@@ -1,0 +1,303 @@
+"""The chance that a turn is evidence: signs, measured alike for every query, and what they add up to.
+
+A *sign* is a share, or the logarithm of a count. Two chances are told apart: that memory holds any evidence, by the
+signs of the query as a whole, and that a hit is it where there is some, by the signs of the hit. Its score is both of
+them together. Nothing here depends on how many hits are wanted.
+
+Who asks of one person what another one did finds the words of the question all the same. So what is said by the one
+person whom a query names is told from what others say; and turns that ask are left aside, for whoever asks has not said
+it. Where nobody is named, everybody counts.
+
+The weights are numbers of `data/evidence.json`, fitted by `benchmarks.learn_evidence` on several sets of conversations
+and judged on the one left out. The policy names the file by its digest.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from muniment.core.canonical import digest
+from muniment.core.policy import RecallPolicy
+from muniment.core.text.analyzer import term_hash
+from muniment.core.text.word_lists import read_data
+from muniment.errors import InvalidInput
+from muniment.memory._index import QUESTION, Ints, ScopeIndex
+from muniment.memory.query import Query
+from muniment.memory.reasons import KIND_SHARE
+from muniment.memory.scoring import Flags, Matches, Scores, only_asking, share_of, slot_weights
+
+__all__ = [
+    "FIRST",
+    "FOUND_SIGNS",
+    "SIGNS",
+    "Calibration",
+    "Weights",
+    "apply_weights",
+    "calibration",
+    "chance_of_fact",
+    "chances",
+    "read_fitted",
+    "read_found",
+    "read_signs",
+    "read_weights",
+]
+
+Array = npt.NDArray[np.float64]
+
+SIGNS = (
+    "own",  # the share of the query's weight that the turn says itself
+    "around",  # what it hears of the query in its context, of what could be heard
+    "of_best",  # what its place is worth, against the first place
+    "place",  # the logarithm of its place
+    "best_own",  # the most that one of the first says itself
+    "best_around",  # the most that one of the first hears
+    "unheard",  # the share of the query's weight that nobody in the scope says
+    "by_named",  # said by the one person whom the query names
+    "by_other",  # said by somebody else, where it names one
+    "other_own",  # the most that one of the first of those others says itself
+    "asks",  # nothing but a question
+    "by_asker",  # said by the one who is asked about
+    "turn_words",  # the logarithm of its length
+    "query_words",  # the logarithm of the query's
+    "turns",  # the logarithm of the number of turns in the scope
+    "near",  # nearness in meaning, in standard deviations
+    "best_near",  # the nearest of the first
+    "near_window",  # nearness of the turns around it
+)
+"""The signs, in the order of the columns of `read_signs`."""
+FOUND_SIGNS = (
+    "says",  # the most of the query's weight that one turn says: of the one named, or of anybody
+    "hears",  # the most that a turn of theirs says and hears around it, of what could be heard
+    "rival",  # the most that one turn says of those who are not the one named
+    "part",  # of all who say the query's words, how far it is the one named: from -0.5 to 0.5
+    "named",  # one person is named
+    "query_words",  # the logarithm of the query's length
+    "turns",  # the logarithm of the number of turns in the scope
+    "nearest",  # the nearest in meaning of theirs, in standard deviations
+    "rival_nearest",  # the nearest of those who are not the one named
+)
+"""The signs, in the order of the columns of `read_found`."""
+_COLUMNS = {name: column for column, name in enumerate(SIGNS)}
+FIRST = 10
+"""The best of a query is sought among so many: `read_signs` is given no fewer, where there are."""
+_FALL = 1 - 1e-4
+"""A hit is a little less likely than the one above it at least: what is sorted by its chance stays in its place."""
+_DIGITS = 10
+_LEAST = 1e-6
+_QUESTION = term_hash(QUESTION)
+
+
+# -- signs --------------------------------------------------------------------------------------------
+
+
+def read_signs(
+    query: Query, index: ScopeIndex, policy: RecallPolicy, scores: Scores, matches: Matches, worths: Array
+) -> Array:
+    """The signs of the turns that matches are of, best first: a row each. `worths` is what their places are worth."""
+    turns, count = matches.turns, len(matches.turns)
+    own = share_of(matches.weights, matches.words) + KIND_SHARE * share_of(matches.weights, matches.meant)
+    around = (_part(scores, "words", turns) + _part(scores, "kinds", turns)) * scores.unit
+    whole, unsaid = float(np.add.reduce(matches.weights)), np.array(matches.counts, np.int64) == 0
+    found = {
+        "own": own,
+        "around": around,
+        "of_best": worths / worths[0] if count and worths[0] > 0 else 0.0,
+        "place": np.log1p(np.searchsorted(-worths, -worths)),  # turns worth the same share a place
+        "best_own": own[:FIRST].max(initial=0.0),
+        "best_around": around[:FIRST].max(initial=0.0),
+        "unheard": float(np.add.reduce(matches.weights * unsaid)) / whole if whole else 0.0,
+        "asks": only_asking(index)[turns],
+        "by_asker": _part(scores, "role", turns) > 0,
+        "turn_words": np.log1p(index.length[turns]) / 5,
+        "query_words": math.log1p(len(query.slots)) / 3,
+        "turns": math.log1p(len(index.ts)) / 8,
+    }
+    if query.speaker is not None:
+        is_named = index.speaker[turns] == query.speaker
+        found |= {"by_named": is_named, "by_other": ~is_named, "other_own": own[~is_named][:FIRST].max(initial=0.0)}
+    if "dense_turn" in scores.parts:
+        near = _part(scores, "dense_turn", turns) / (policy.dense_turn or 1.0) / 3
+        window = _part(scores, "dense_window", turns) / (policy.dense_window or 1.0) / 3
+        found |= {"near": near, "best_near": near[:FIRST].max(initial=0.0), "near_window": window}
+    signs = np.zeros((count, len(SIGNS)))
+    for name, values in found.items():
+        signs[:, _COLUMNS[name]] = values
+    return signs
+
+
+def _part(scores: Scores, name: str, among: Ints) -> Array:
+    part = scores.parts.get(name)
+    return np.zeros(len(among)) if part is None else part[among]
+
+
+def read_found(query: Query, index: ScopeIndex, policy: RecallPolicy, scores: Scores) -> Array:
+    """The signs of a query: one row."""
+    weights = slot_weights(query, index, [len(index.postings(slot.term)[0]) for slot in query.slots]).tolist()
+    telling = index.kept("tells", lambda: _tells(index))
+    if scores.eligible is not None:
+        telling = telling & scores.eligible
+    (theirs,) = telling.nonzero()
+    others = theirs[:0]
+    if query.speaker is not None:
+        is_named = index.speaker[theirs] == query.speaker
+        theirs, others = theirs[is_named], theirs[~is_named]
+    says, rival = _said(query, index, weights, (theirs, others))
+    heard = [part[theirs] for name in ("words", "kinds") if (part := scores.parts.get(name)) is not None]
+    found = {
+        "says": says,
+        "hears": _most(sum(heard, np.zeros(len(theirs)))) * scores.unit,
+        "rival": rival,
+        "part": 0.0 if query.speaker is None else _part_of_named(query, index, weights, telling),
+        "named": query.speaker is not None,
+        "query_words": math.log1p(len(query.slots)) / 3,
+        "turns": math.log1p(len(index.ts)) / 8,
+        "nearest": _nearest(policy, scores, theirs),
+        "rival_nearest": _nearest(policy, scores, others),
+    }
+    return np.array([[float(found[name]) for name in FOUND_SIGNS]])
+
+
+def _tells(index: ScopeIndex) -> Flags:
+    tells = np.ones(len(index.ts), bool)
+    tells[index.postings(_QUESTION)[0]] = False
+    return tells
+
+
+def _said(query: Query, index: ScopeIndex, weights: Sequence[float], groups: Iterable[Ints]) -> list[float]:
+    """For groups of turns the most of the query's weight, a share, that one turn of theirs says; what may stand for a
+    word, in part.
+    """
+    held, whole = np.zeros(len(index.ts)), sum(weights)
+    if not whole:
+        return [0.0 for _ in groups]
+    for place, (slot, weight) in enumerate(zip(query.slots, weights, strict=True)):
+        if not weight:
+            continue
+        said = index.postings(slot.term)[0]
+        meant = {term for kind in query.kinds if place in kind.slots for term in kind.terms}
+        if meant:
+            share = np.zeros(len(held))
+            for term in meant:
+                share[index.postings(term)[0]] = KIND_SHARE
+            share[said] = 1.0
+            held += weight * share
+        else:
+            held[said] += weight
+    return [_most(held[turns]) / whole for turns in groups]
+
+
+def _most(values: Array) -> float:
+    return float(values.max(initial=0.0))
+
+
+def _nearest(policy: RecallPolicy, scores: Scores, turns: Ints) -> float:
+    near = scores.parts.get("dense_turn")
+    return 0.0 if near is None else _most(near[turns] / (policy.dense_turn or 1.0) / 3)
+
+
+def _part_of_named(query: Query, index: ScopeIndex, weights: Sequence[float], telling: Flags) -> float:
+    whole = sum(weights)
+    total = 0.0
+    for slot, weight in zip(query.slots, weights, strict=True):
+        said = index.postings(slot.term)[0]
+        said = said[telling[said]]
+        own = int(np.count_nonzero(index.speaker[said] == query.speaker))
+        total += weight * (own + 0.5) / (len(said) + 1)
+    return total / whole - 0.5 if whole else 0.0
+
+
+# -- what they add up to ------------------------------------------------------------------------------
+
+
+class Weights(NamedTuple):
+    """Weights of signs and of products of two signs, with vectors and without."""
+
+    terms: tuple[Ints, Ints]
+    """The two columns that each term is the product of; behind the last sign stands a column of ones."""
+    words: Array
+    vectors: Array
+
+
+class Calibration(NamedTuple):
+    """From signs to chances."""
+
+    hit: Weights
+    """Of a hit's signs: is it evidence, where there is any?"""
+    found: Weights
+    """Of the query's signs: is there any?"""
+    fact: tuple[float, float]
+    """Of a fact's match."""
+
+
+@cache
+def calibration(name: str) -> Calibration:
+    """The calibration of this digest: the one that the package has."""
+    held = read_fitted("evidence", name)
+    return Calibration(
+        read_weights(held["hit"], SIGNS), read_weights(held["found"], FOUND_SIGNS), (held["fact"][0], held["fact"][1])
+    )
+
+
+def read_weights(held: Mapping[str, Any], signs: Sequence[str]) -> Weights:
+    """Weights as the data file has them, over these signs."""
+    places = {sign: place for place, sign in enumerate((*signs, "1"))}
+    pairs = [[places[sign] for sign in f"{term}*1".split("*")[:2]] for term in held["terms"]]
+    first, second = np.array(pairs, np.int64).T
+    words, vectors = (np.array(held[kind], np.float64) for kind in ("words", "vectors"))
+    return Weights((first, second), words, vectors)
+
+
+def apply_weights(made: Weights, signs: Array, *, has_vectors: bool) -> Array:
+    """The chance of each row, from 0 to 1."""
+    whole = np.ones((len(signs), signs.shape[1] + 1))
+    whole[:, :-1] = signs
+    first, second = made.terms
+    weights = made.vectors if has_vectors else made.words
+    total = np.add.reduce(whole[:, first] * whole[:, second] * weights, axis=1)
+    found: Array = 1 / (1 + np.exp(-total.clip(-40, 40)))
+    return found
+
+
+def chances(signs: Array, found: Array, worths: Array, made: Calibration, *, has_vectors: bool) -> list[float]:
+    """The chance of each hit, from 0 to 1: that there is evidence at all, times that it is this hit where there is.
+
+    The order of the hits is the ranking's: none is above the one before it, and one whose place is worth less is below
+    it. `found` is the row of the query's signs.
+    """
+    any_is = float(apply_weights(made.found, found, has_vectors=has_vectors)[0])
+    each = apply_weights(made.hit, signs, has_vectors=has_vectors) * any_is
+    most, before = 1.0, math.inf
+    likely: list[float] = []
+    for chance, worth in zip(each.tolist(), worths.tolist(), strict=True):
+        if worth < before:
+            most, before = most * _FALL, worth
+        most = most if most < chance else chance
+        likely.append(most)
+    rounded: list[float] = np.maximum(likely, _LEAST).round(_DIGITS).tolist()
+    return rounded
+
+
+def chance_of_fact(match: float, made: Calibration) -> float:
+    """The chance that a fact is evidence, by the share of what is asked for that it holds; 0 where that is nothing."""
+    bias, slope = made.fact
+    return round(1 / (1 + math.exp(-(bias + slope * match))), _DIGITS) if match > 0 else 0.0
+
+
+def read_fitted(field: str, name: str) -> dict[str, Any]:
+    """The data file of a field of the recall policy, which names it by the first signs of its digest."""
+    written = read_data(__package__, f"{field}.json")
+    if digest(written).hex()[: len(name)] != name or not name:
+        raise InvalidInput(
+            f"this version has no {field} that is called {name[:80]!r}",
+            path=f"$.recall.{field}",
+            hint="leave it out: the default names the one that this version has",
+        )
+    held: dict[str, Any] = json.loads(written)
+    return held

@@ -1,0 +1,405 @@
+"""Ranking: the best turns of a scope for a query, each with the chance that it is evidence and the reasons.
+
+All turns are scored by `scoring`; the best `POOL` of them are put in order by *traits*: shares that are measured alike
+for every query, each with a weight of `data/ranking.json`, in the unit of all weights, the best match in words.
+`benchmarks.learn_ranking` fits the weights. Of the first few that say the same, the newest comes first.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import date
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from muniment.core.policy import RecallPolicy
+from muniment.memory._index import ROLES, Ints, ScopeIndex
+from muniment.memory.call_order import score_calls
+from muniment.memory.evidence import (
+    FIRST,
+    FOUND_SIGNS,
+    SIGNS,
+    calibration,
+    chances,
+    read_fitted,
+    read_found,
+    read_signs,
+)
+from muniment.memory.query import Query, read_query
+from muniment.memory.reasons import MARKS, Reasons
+from muniment.memory.scoring import (
+    Dense,
+    Matches,
+    Scores,
+    match_turns,
+    nameless_assistant,
+    only_asking,
+    score,
+    share_of,
+    weigh,
+)
+
+__all__ = ["POOL", "TRAITS", "Ranked", "Ranking", "Reach", "rank", "ranking", "signs_of", "top", "traits_of"]
+
+Array = npt.NDArray[np.float64]
+
+POOL = 60
+"""How many of the best candidates are put in order by their traits."""
+TRAITS = (
+    "covers",  # the share of the query's weight that it holds itself; nothing, where it only asks
+    "means",  # the share of the query's weight that it does not say itself and that something stands for which it says
+    "session",  # the best match in words among the other candidates of its session
+    "opens",  # the first turn of a session
+    "assistant",  # said by a nameless assistant, unless it is asked what that said
+    "near",  # its place by nearness in meaning
+)
+"""The traits, in the order of the columns of `read_traits`."""
+_REASONS = {
+    "covers": "holds most of it",
+    "means": "says what may stand for it",
+    "session": "its session speaks of it elsewhere too",
+    "opens": "opens its session",
+}
+_REASONS_AT = [(place, _REASONS[name]) for place, name in enumerate(TRAITS) if name in _REASONS]
+_REASON_MIN = 0.08
+"""A trait is named as a reason where it is worth so much."""
+_ASKED_WORDS = 8
+"""A turn that only asks, in no more words than these, tells nothing besides."""
+_NEAREST = 512
+"""Beyond so many, a place by nearness is no better than another."""
+_DIGITS = 9
+STRETCH = 8
+"""How many turns before and after one belong to its stretch, the nearest counting most."""
+_AMONG = 0.5
+"""What of its own score a stretch adds to a turn at least where that is given as a reason."""
+
+
+class Reach:
+    """How far a search reached: filled in by `rank`."""
+
+    def __init__(self) -> None:
+        self.matched = 0
+        """Turns that there was a reason to show, within where it was to look."""
+        self.eligible: npt.NDArray[np.bool_] | None = None
+        """Which these are; None where they are all."""
+
+
+class Ranked(NamedTuple):
+    """A turn that was found, and why it stands where it stands."""
+
+    ordinal: int
+    score: float
+    parts: dict[str, float]
+    """The features that the score is the sum of."""
+    chance: float
+    """How likely it is evidence for the query, from 0 to 1; falls from place to place."""
+    reasons: tuple[str, ...]
+
+
+class Ranking(NamedTuple):
+    """What each trait is worth, with vectors and without."""
+
+    words: Array
+    vectors: Array
+
+
+@cache
+def ranking(name: str) -> Ranking:
+    """The ranking of this digest: the one that the package has."""
+    held = read_fitted("ranking", name)
+    words, vectors = (np.array([held[kind][trait] for trait in TRAITS]) for kind in ("words", "vectors"))
+    return Ranking(words, vectors)
+
+
+def rank(
+    query: str,
+    index: ScopeIndex,
+    policy: RecallPolicy,
+    now: date,
+    k: int,
+    dense: Dense | None = None,
+    among: npt.NDArray[np.bool_] | None = None,
+    reach: Reach | None = None,
+) -> list[Ranked]:
+    """The best `k` turns, best first. Equal scores stand in ordinal order; the same inputs give the same list.
+
+    `among` says of each turn whether it may be found at all.
+    """
+    if k < 1 or not len(index.ts):
+        return []
+    found = _put_in_order(query, index, policy, now, k, dense, among, reach)
+    signs, any_is = _signs(found, index, policy, k), read_found(found.query, index, policy, found.scores)
+    made = calibration(policy.evidence)
+    parts_of, scores = found.scores.parts, found.scores
+    order, worths = found.order[:k], found.worths[:k]
+    likely = chances(signs[: len(order)], any_is, worths, made, has_vectors="dense_turn" in parts_of)
+    turns = found.matches.turns[order]
+    learnt, moved = found.scored[order] - scores.total[turns], worths - found.scored[order]
+    names = [*parts_of, "learnt", "order"]
+    rows = zip(*[each.tolist() for each in (*[part[turns] for part in parts_of.values()], learnt, moved)], strict=True)
+    reasons = Reasons(query, found.query, index.speakers, found.matches)
+    ranked: list[Ranked] = []
+    for at, ordinal, worth, chance, row in zip(
+        order.tolist(), turns.tolist(), worths.tolist(), likely, rows, strict=True
+    ):
+        parts = {name: value for name, value in zip(names, row, strict=True) if value}
+        why = reasons.of(at, parts)
+        if at < len(found.added):
+            why += [reason for trait, reason in _REASONS_AT if found.added[at, trait] >= _REASON_MIN]
+        why += found.reasons.get(at, ())
+        ranked.append(Ranked(ordinal, worth, parts, chance, tuple(why)))
+    return ranked
+
+
+def signs_of(
+    query: str, index: ScopeIndex, policy: RecallPolicy, now: date, k: int, dense: Dense | None = None
+) -> tuple[list[int], Array, Array]:
+    """The ordinals that `rank` would answer, and what gives their chances: the signs of each hit, and of the query."""
+    if not len(index.ts):
+        return [], np.zeros((0, len(SIGNS))), np.zeros((1, len(FOUND_SIGNS)))
+    found = _put_in_order(query, index, policy, now, k, dense)
+    ordinals: list[int] = found.matches.turns[found.order[:k]].tolist()
+    return ordinals, _signs(found, index, policy, k)[:k], read_found(found.query, index, policy, found.scores)
+
+
+def traits_of(
+    query: str, index: ScopeIndex, policy: RecallPolicy, now: date, dense: Dense | None = None
+) -> tuple[Ints, Array, Array]:
+    """The candidates that traits put in order, best first: their ordinals, base scores and traits."""
+    asked = _read(query, index, now)
+    scores = score(asked, index, policy, dense)
+    best = top(scores, POOL)
+    return best, scores.total[best], read_traits(asked, index, scores, dense, match_turns(asked, index, best))
+
+
+class _Found(NamedTuple):
+    """The candidates of a query in their order. A position counts them as they were scored."""
+
+    query: Query
+    scores: Scores
+    matches: Matches
+    scored: Array
+    """What each is worth, by position, its traits included."""
+    added: Array
+    """What each trait adds, by position."""
+    order: Ints
+    """Positions, best first."""
+    worths: Array
+    """What each place is worth; falls from place to place."""
+    reasons: dict[int, list[str]]
+    """Why one stands higher or lower than it scored, by position."""
+
+
+def _signs(found: _Found, index: ScopeIndex, policy: RecallPolicy, k: int) -> Array:
+    count = max(k, FIRST)
+    return read_signs(
+        found.query, index, policy, found.scores, found.matches.take(found.order[:count]), found.worths[:count]
+    )
+
+
+def _read(query: str, index: ScopeIndex, now: date) -> Query:
+    return read_query(query, index.speakers, now, lambda term: len(index.postings(term)[0]))
+
+
+def _put_in_order(
+    query: str,
+    index: ScopeIndex,
+    policy: RecallPolicy,
+    now: date,
+    k: int,
+    dense: Dense | None,
+    among: npt.NDArray[np.bool_] | None = None,
+    reach: Reach | None = None,
+) -> _Found:
+    asked = _read(query, index, now)
+    scores = score_calls(query, asked, index, now, score(asked, index, policy, dense))
+    if among is not None:
+        scores = scores._replace(eligible=among if scores.eligible is None else scores.eligible & among)
+    if reach is not None:
+        reach.eligible = scores.eligible
+        reach.matched = len(index.ts) if scores.eligible is None else int(np.count_nonzero(scores.eligible))
+    matches = match_turns(asked, index, top(scores, max(k, POOL)))
+    scored = scores.total[matches.turns]
+    order: Ints = np.arange(len(scored))
+    added = np.zeros((0, len(TRAITS)))
+    if policy.ranking:
+        made = ranking(policy.ranking)
+        weights = made.vectors if "dense_turn" in scores.parts else made.words
+        added = read_traits(asked, index, scores, dense, matches.take(order[:POOL])) * weights
+        scored[:POOL] = (scored[:POOL] + np.add.reduce(added, axis=1)).round(_DIGITS)
+        scored[POOL:] = np.minimum(scored[POOL:], scored[:POOL].min(initial=np.inf))  # nobody looked at these
+        order = np.concatenate((np.lexsort((matches.turns[:POOL], -scored[:POOL])), order[POOL:]))
+    worths, reasons = scored[order], dict[int, list[str]]()
+    if asked.account and policy.stretch and len(order) > 1:
+        order, worths, near = _by_stretch(index, policy.stretch, scores, matches, scored, order)
+        reasons = {position: ["stands among turns that match"] for position in near}
+    order, alike = _newest_first(asked, index, matches, order, policy.newest)
+    if alike:
+        reasons.setdefault(alike[0], []).append(f"newest of {len(alike)} that answer alike")
+    return _Found(asked, scores, matches, scored, added, order, worths, reasons)
+
+
+# -- traits -------------------------------------------------------------------------------------------
+
+
+def read_traits(query: Query, index: ScopeIndex, scores: Scores, dense: Dense | None, matches: Matches) -> Array:
+    """The traits of some turns: a row each."""
+    turns, weights = matches.turns, matches.weights
+    words = scores.parts.get("words")
+    session = index.session[turns]
+    is_said = np.array(matches.counts, np.int64) > 0
+    only_asks = only_asking(index)[turns] & (index.length[turns] <= _ASKED_WORDS)
+    held = {
+        "covers": np.where(only_asks, 0.0, share_of(weights, matches.words)),
+        "means": share_of(weights * is_said, matches.meant),
+        "session": None if words is None else _elsewhere(session, words[turns]),
+        "opens": index.kept("opens", lambda: _opens(index.session))[turns],
+        "assistant": None if query.addressed else nameless_assistant(index)[turns],
+        "near": None if dense is None or dense.turn is None else _nearness(dense.turn, turns),
+    }
+    traits = np.zeros((len(turns), len(TRAITS)))
+    for column, name in enumerate(TRAITS):
+        if (values := held[name]) is not None:
+            traits[:, column] = values
+    return traits
+
+
+def _elsewhere(session: Ints, words: Array) -> Array:
+    """For each candidate the best match among the others of its session."""
+    others = np.where(session[:, np.newaxis] == session, words, 0.0)
+    np.fill_diagonal(others, 0.0)
+    found: Array = others.max(axis=1, initial=0.0)
+    return found
+
+
+def _opens(session: Ints) -> npt.NDArray[np.bool_]:
+    return np.concatenate(([True], session[1:] != session[:-1]))
+
+
+def _nearness(near: npt.NDArray[np.floating], turns: Ints) -> Array:
+    """1 for the nearest turn of the scope, falling with the logarithm of its place."""
+    count = min(_NEAREST, len(near))
+    nearest = np.sort(np.partition(near, len(near) - count)[len(near) - count :])
+    places = count - nearest.searchsorted(near[turns], side="right")
+    return 1 - np.log1p(places) / math.log1p(_NEAREST)
+
+
+# -- stretches ----------------------------------------------------------------------------------------
+
+
+def _by_stretch(
+    index: ScopeIndex, share: float, scores: Scores, matches: Matches, scored: Array, order: Ints
+) -> tuple[Ints, Array, list[int]]:
+    """Add to each of the best what the turns around it score, the nearer the more; the best is worth what it was.
+
+    Where an account of what was said is asked for, a stretch of turns is wanted, many of which do not name what it is
+    about. Answers the order, what its places are worth, and which positions gain much.
+    """
+    first = order[:POOL]
+    best, own = matches.turns[first], scored[first]
+    total = scores.total.copy()
+    total[matches.turns] = scored
+    around = np.zeros(len(first))
+    for distance in range(1, STRETCH + 1):
+        for there in (best - distance, best + distance):
+            at = there.clip(0, len(total) - 1)
+            is_there = (at == there) & (index.session[at] == index.session[best])
+            if scores.eligible is not None:
+                is_there &= scores.eligible[at]
+            around += np.where(is_there, total[at], 0.0).clip(0.0) * (1 - distance / (STRETCH + 1))
+    around *= share
+    worths = own + around
+    if (most := float(own.max())) > 0:
+        worths *= most / float(worths.max())
+    by_worth = np.lexsort((best, -worths))
+    places = np.concatenate((worths[by_worth], scored[order[POOL:]]))
+    gaining: list[int] = first[around >= _AMONG * np.abs(own)].tolist()
+    return np.concatenate((first[by_worth], order[POOL:])), np.minimum.accumulate(places), gaining
+
+
+# -- what changed -------------------------------------------------------------------------------------
+
+_ANCHOR, _MATCH, _OVERLAP, _RESTATED = 0.75, 0.6, 0.5, 0.3
+"""Of the most weight that one of them says, what the anchor says; what another says of what the anchor says; what both
+say of what either does; and the words in common of all that the shorter one has."""
+
+
+def _newest_first(query: Query, index: ScopeIndex, matches: Matches, order: Ints, count: int) -> tuple[Ints, list[int]]:
+    """Put those of the first that restate the best of them in order of time, on the places that they hold together.
+
+    Only what the same person said: another's later words are no newer state of this one. Who only asks states nothing;
+    nor does an assistant without a name, which repeats and suggests, unless it is asked what it said.
+    """
+    first = order[:count]
+    if query.looks_back or len(first) < 2:
+        return order, []
+    turns, held, weights = matches.turns[first], matches.words[:, first], matches.weights
+    weighed = weigh(weights, held)
+    may = ~only_asking(index)[turns]
+    if not query.addressed:
+        may &= ~nameless_assistant(index)[turns]
+    strong = np.where(may, weighed, 0.0)
+    if query.speaker is not None and (own := np.where(index.speaker[turns] == query.speaker, strong, 0.0)).any():
+        strong = own
+    if not strong.any():
+        return order, []
+    anchor = int((strong >= _ANCHOR * strong.max()).argmax())
+    both, either = held & held[:, [anchor]], held | held[:, [anchor]]
+    alike = may & (index.speaker[turns] == index.speaker[turns[anchor]])
+    alike &= (weighed >= _MATCH * weighed[anchor]) & (weigh(weights, both) >= _OVERLAP * weigh(weights, either))
+    alike[anchor] = False
+    places = [place for place in alike.nonzero()[0].tolist() if _restates(index, int(turns[place]), int(turns[anchor]))]
+    if not places:
+        return order, []
+    places = sorted([anchor, *places])
+    newest = sorted(places, key=lambda place: _newer_first(index, int(turns[place])))
+    changed = order.copy()
+    changed[places] = first[newest]
+    return changed, first[newest].tolist()
+
+
+def _newer_first(index: ScopeIndex, turn: int) -> tuple[int, int]:
+    """What sorts turns by time; what was said within one second by the order of writing. Documents have none."""
+    is_spoken = ROLES[index.role[turn]] in ("user", "assistant")
+    return -int(index.ts[turn]), -index.written_number(turn) if is_spoken else 0
+
+
+def _restates(index: ScopeIndex, one: int, other: int) -> bool:
+    """Do the two say much the same, and not the very same?"""
+    left, right = index.terms(one) - MARKS, index.terms(other) - MARKS
+    return left != right and len(left & right) >= _RESTATED * min(len(left), len(right))
+
+
+# -- the best -----------------------------------------------------------------------------------------
+
+
+def top(scores: Scores, k: int) -> Ints:
+    """The ordinals of the best `k` eligible turns, by score and then by ordinal."""
+    total = scores.total
+    places: Ints | None = None
+    if scores.eligible is not None:
+        (places,) = scores.eligible.nonzero()
+        total = total[places]
+    if len(total) > _STEP * 2 * k:  # what is among the best of all is no worse than the last of the best of some
+        places, total = _best_of(total, places, _least(total[::_STEP], k))
+    if len(total) > k:
+        places, total = _best_of(total, places, _least(total, k))
+    order = (-total).argsort(kind="stable")[:k]
+    return order if places is None else places[order]
+
+
+_STEP = 16
+"""Of a large scope every so many turns are looked at first."""
+
+
+def _least(total: Array, k: int) -> float:
+    """What the last of the best `k` has."""
+    return float(np.partition(total, len(total) - k)[len(total) - k])
+
+
+def _best_of(total: Array, places: Ints | None, least: float) -> tuple[Ints, Array]:
+    (kept,) = (total >= least).nonzero()
+    return kept if places is None else places[kept], total[kept]
