@@ -56,7 +56,7 @@ from muniment.research.run_records import AgentResult, CheckedClaim, Citation, D
 from muniment.rules.attempt_records import Done
 from muniment.rules.attempts import AgentTask
 from muniment.rules.effort import Router
-from muniment.rules.flowmap.suggest import Suggestion
+from muniment.rules.flow_map import Suggestion
 from muniment.rules.promotion.records import AdvanceReport, GateReport, LintFinding, PromotionReport, ReplayReport, RulebookRevision
 from muniment.rules.promotion.tests import MadeTests
 from muniment.rules.promotion.trials import CanaryVerdict
