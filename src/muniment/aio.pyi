@@ -68,7 +68,7 @@ from muniment.rules.rulebook.statistics import RuleStats
 from muniment.rules.rulebook_reading import Report, RuleTest
 from muniment.rules.tree_searching import TreeProblem
 from muniment.runs.drift import DriftReport
-from muniment.runs.reading import Resumed
+from muniment.runs.snapshots import Resumed
 from muniment.runs.records import ClaimStatus, CountedFailure, OpenQuestion, RunClaim, RunConflict, RunLog
 from muniment.store import transfer
 from muniment.store.ledger import EntryDraft, EntryKind, LedgerEntry, Receipt, Resolved, RunState, StopReason

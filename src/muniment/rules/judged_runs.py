@@ -14,7 +14,7 @@ from muniment.learning.folding import list_event_logs
 from muniment.learning.recalling import features_of
 from muniment.learning.stored_memory import RunFacts
 from muniment.rules.promotion.examples import Example
-from muniment.runs.reading import get_run
+from muniment.runs.snapshots import get_run
 from muniment.store.items import latest
 from muniment.store.reading import content_of, list_entries
 from muniment.verify.outputs import Output

@@ -13,7 +13,7 @@ from muniment.core.canonical import short_id
 from muniment.core.scope import is_bank
 from muniment.errors import Conflict, InvalidInput, InvalidRecord
 from muniment.learning.projection import held_record, named_id, project_event_log, project_memory
-from muniment.runs.projection import change_of, erased, sources_named
+from muniment.runs.fold import change_of, erased, sources_named
 from muniment.store.derivation import PATCHES, Projections, of_patches
 from muniment.store.items import Change, Item, digest_name
 from muniment.store.ledger import (
