@@ -17,7 +17,9 @@ def cleaning() -> Story:
             offset = number * 50
             return call("preview_rows", table(chance, "id name value", 12), table="customers_raw", offset=offset)
         if kind == 2:
-            return call("run_sql", table(chance, "n", 4), sql=f"SELECT {column}, count(*) FROM customers_raw LIMIT {number}")
+            return call(
+                "run_sql", table(chance, "n", 4), sql=f"SELECT {column}, count(*) FROM customers_raw LIMIT {number}"
+            )
         return call("list_tables", "customers_raw\ncustomers_clean\norders_raw\ncountries")
 
     key = [
@@ -76,7 +78,9 @@ def operations() -> Story:
         host = chance.choice(("web-1", "web-2", "web-3", "cache-1", "queue-1"))
         kind = number % 4
         if kind == 0:
-            return call("shell", table(chance, f"top on {host}", 14), command=f"ssh {host} top -b -n1 | head -{number + 5}")
+            return call(
+                "shell", table(chance, f"top on {host}", 14), command=f"ssh {host} top -b -n1 | head -{number + 5}"
+            )
         if kind == 1:
             return call("get_metrics", table(chance, "t value", 10), host=host, window=f"{number + 1}m")
         if kind == 2:
@@ -103,7 +107,9 @@ def operations() -> Story:
         call("set_flag", "flag set", flag="new_cart", value="on"),
         call("shell", "p95 1.2 s", command="curl -s status/latency"),
         call("create_ticket", "OPS-771 created", title="Index on orders.customer_id", priority="high"),
-        call("shell", "CREATE INDEX CONCURRENTLY: done in 312 s", command="psql -c 'CREATE INDEX ON orders(customer_id)'"),
+        call(
+            "shell", "CREATE INDEX CONCURRENTLY: done in 312 s", command="psql -c 'CREATE INDEX ON orders(customer_id)'"
+        ),
         user("The audit is over, so open port 8443 on the firewall for the partner."),
         call("shell", "rule added: allow 8443 from 203.0.113.0/24", command="fw allow 8443 203.0.113.0/24"),
         call("shell", "p95 0.4 s", command="curl -s status/latency"),
@@ -139,7 +145,9 @@ def bookings() -> Story:
         if kind == 0:
             return call("search_hotels", table(chance, f"hotels in {city}", 12), city=city, page=number)
         if kind == 1:
-            return call("search_trains", table(chance, f"trains {city}", 12), origin="Zürich", destination=city, page=number)
+            return call(
+                "search_trains", table(chance, f"trains {city}", 12), origin="Zürich", destination=city, page=number
+            )
         return call("hotel_details", table(chance, "rooms", 8), hotel_id=f"H{number + 400}")
 
     key = [
@@ -156,14 +164,27 @@ def bookings() -> Story:
         call("book_activity", "booking A-3 confirmed: museum, 5 June, 210 euros", activity="museum", date="2026-06-05"),
         user("We are 13 now, Kim cannot come."),
         call("change_booking", "booking B-501 changed: 13 rooms, 5,070 euros", booking="B-501", rooms=13),
-        call("change_booking", "error: seats of group tickets cannot be changed online", ok=False, booking="R-77", seats=13),
+        call(
+            "change_booking",
+            "error: seats of group tickets cannot be changed online",
+            ok=False,
+            booking="R-77",
+            seats=13,
+        ),
         agent("The train company has to be called for the seat of Kim."),
         call("change_booking", "reservation D-9 changed: 13 guests", booking="D-9", guests=13),
-        call("book_activity", "booking A-4 confirmed: rafting, 4 June, 780 euros", activity="rafting", date="2026-06-04"),
+        call(
+            "book_activity", "booking A-4 confirmed: rafting, 4 June, 780 euros", activity="rafting", date="2026-06-04"
+        ),
         call("cancel_booking", "booking A-4 cancelled, refund 780 euros", booking="A-4"),
         agent("Rafting is too dangerous for the group, so I cancelled it."),
         user("Wednesday is free after all: a city walk would be fine that day."),
-        call("book_activity", "booking A-6 confirmed: city walk, 3 June, 130 euros", activity="city walk", date="2026-06-03"),
+        call(
+            "book_activity",
+            "booking A-6 confirmed: city walk, 3 June, 130 euros",
+            activity="city walk",
+            date="2026-06-03",
+        ),
         call("get_invoice", "total so far 6,558 euros", trip="T-88"),
         call("send_invites", "sent to 13 people", trip="T-88", people=13),
         call("upload_file", "uploaded", file="agenda-v1.pdf", size=120),
@@ -199,16 +220,28 @@ def literature() -> Story:
         if kind == 0:
             return call("search_papers", table(chance, f"papers on {topic}", 14), query=f"{topic} battery {number}")
         if kind == 1:
-            return call("read_abstract", table(chance, "abstract", 9), paper=f"arXiv:24{number:02}.{chance.randrange(10000):05}")
+            return call(
+                "read_abstract", table(chance, "abstract", 9), paper=f"arXiv:24{number:02}.{chance.randrange(10000):05}"
+            )
         return call("list_citations", table(chance, "cited by", 10), paper=f"doi:10.1000/{number}")
 
     key = [
-        user("Write a review of solid-state sodium batteries since 2022. Cite peer-reviewed papers only, no preprints."),
+        user(
+            "Write a review of solid-state sodium batteries since 2022. Cite peer-reviewed papers only, no preprints."
+        ),
         call("save_outline", "saved", document="review.md", sections=["Intro", "Electrolytes", "Interfaces"]),
         call("extract_number", "conductivity 4.1 mS/cm at 25 °C", paper="Hayashi 2022", quantity="conductivity"),
-        call("write_section", "812 words", document="review.md", section="Electrolytes", text="Na3SbS4 reaches 3.0 mS/cm"),
+        call(
+            "write_section", "812 words", document="review.md", section="Electrolytes", text="Na3SbS4 reaches 3.0 mS/cm"
+        ),
         call("check_citations", "2 of 11 citations do not resolve", ok=False, document="review.md"),
-        call("write_section", "840 words", document="review.md", section="Electrolytes", text="W-doped Na3SbS4 reaches 4.1 mS/cm (Hayashi 2022)"),
+        call(
+            "write_section",
+            "840 words",
+            document="review.md",
+            section="Electrolytes",
+            text="W-doped Na3SbS4 reaches 4.1 mS/cm (Hayashi 2022)",
+        ),
         call("check_citations", "11 of 11 citations resolve", document="review.md"),
         user("Keep it under 3,000 words. Leave out lithium completely."),
         call("fetch_paper", "paywall", ok=False, paper="Wang 2023", source="publisher"),
@@ -216,17 +249,34 @@ def literature() -> Story:
         call("fetch_paper", "paywall", ok=False, paper="Wang 2023", source="library"),
         call("fetch_paper", "14 pages", paper="Deng 2024", source="library"),
         call("extract_number", "1,200 cycles at 0.5 C, 91 % left", paper="Deng 2024", quantity="cycle life"),
-        call("write_section", "655 words", document="review.md", section="Interfaces", text="Deng 2024: 1,200 cycles, 91 % left"),
+        call(
+            "write_section",
+            "655 words",
+            document="review.md",
+            section="Interfaces",
+            text="Deng 2024: 1,200 cycles, 91 % left",
+        ),
         call("make_figure", "figure saved", file="fig1.png", kind="ragone"),
         call("make_figure", "figure saved", file="fig1.png", kind="radar"),
         user("On second thought compare with lithium in one paragraph."),
-        call("write_section", "190 words", document="review.md", section="Lithium", text="Against LPSCl sodium sulfides are cheaper"),
+        call(
+            "write_section",
+            "190 words",
+            document="review.md",
+            section="Lithium",
+            text="Against LPSCl sodium sulfides are cheaper",
+        ),
         call("count_words", "2,870 words", document="review.md"),
         call("translate_abstract", "saved", document="abstract_fr.md", language="fr"),
         call("delete_file", "deleted", file="abstract_fr.md"),
         agent("The French abstract is not needed by the journal."),
         call("check_style", "7 sentences over 40 words", ok=False, document="review.md"),
-        call("compare_values", "conflict: Park 2023 says 2.2 mS/cm, Hayashi 2022 says 4.1 mS/cm", left="Park 2023", right="Hayashi 2022"),
+        call(
+            "compare_values",
+            "conflict: Park 2023 says 2.2 mS/cm, Hayashi 2022 says 4.1 mS/cm",
+            left="Park 2023",
+            right="Hayashi 2022",
+        ),
         user("Send the draft to Mira before anybody else."),
         call("ask_expert", "no reply", ok=False, person="Prof. Adeyemi", question="dry rooms"),
     ]

@@ -15,7 +15,9 @@ def accounts() -> Story:
             return call("ledger_lines", table(chance, f"lines of {account}", 15), account=account, page=number)
         if kind == 1:
             return call("open_document", table(chance, "invoice", 9), document_id=f"DOC-{number + 3000}")
-        return call("account_balance", f"{chance.randrange(90_000)}.{chance.randrange(100):02}", account=account, day=number)
+        return call(
+            "account_balance", f"{chance.randrange(90_000)}.{chance.randrange(100):02}", account=account, day=number
+        )
 
     key = [
         user("Close May for Brandt GmbH. Post nothing to account 2000 without asking me."),
@@ -185,7 +187,12 @@ def contract() -> Story:
     def noise(chance: random.Random, number: int) -> Event:
         kind = number % 3
         if kind == 0:
-            return call("find_clauses", table(chance, "clauses", 12), text=chance.choice(("liability", "term", "notice")), page=number)
+            return call(
+                "find_clauses",
+                table(chance, "clauses", 12),
+                text=chance.choice(("liability", "term", "notice")),
+                page=number,
+            )
         if kind == 1:
             return call("open_precedent", table(chance, "precedent", 11), precedent=f"P-{number + 100}")
         return call("read_statute", table(chance, "paragraphs", 9), paragraph=f"§ {number + 280}")
