@@ -32,7 +32,6 @@ ASKED: Mapping[str, Sequence[tuple[Sequence[str], Mapping[str, str]]]] = {
     "vectors": [(["facts", "--user", "ana", "--db", "kept.db"], {"MUNIMENT_EMBEDDER": "wordllama"})],
     "tokens": [(["facts", "--user", "ana", "--db", "kept.db"], {"MUNIMENT_TOKENS": "splintr"})],
     "otel": [(["serve", "--otel", "on"], {})],
-    "plots": [(["learn", "flowmap", "--png", "map.png", "--db", "kept.db"], {})],
 }
 """Extra → what needs it, with its settings. `client` is for the library alone, and `otlp` for requests in protobuf."""
 

@@ -114,7 +114,6 @@ EXTRAS: Mapping[str, Extra] = {
     "postgres": Extra("stores in PostgreSQL", ("psycopg", "psycopg_pool")),
     "vectors": Extra("the embedder wordllama", ("wordllama",)),
     "tokens": Extra("exact counts of tokens", ("splintr",)),
-    "plots": Extra("flow maps as PNG", ("matplotlib",)),
     "otel": Extra("traces through OpenTelemetry", ("opentelemetry",)),
     "otlp": Extra("traces received as protobuf", ("opentelemetry.proto",)),
 }
