@@ -146,7 +146,8 @@ def build_profile(
     """The lines of a user's profile for a packet, oldest first; none of a user who is unknown or switched off.
 
     It takes the same time however much a user has said: only the best statements are read. `query` is what a tool is
-    called for; what a tool may not be told otherwise is shown if it shares a word with it. Of the session `without` nothing is.
+    called for; what a tool may not be told otherwise is shown if it shares a word with it. Nothing comes from the
+    session `without`.
     """
     own = policy.memory.profile
     if max_tokens <= 0 or not is_enabled(own, user_id, purpose):

@@ -510,7 +510,7 @@ def _written_request(request: ComposeRequest) -> dict[str, Any]:
 
 def _found_turns(pool: Pool) -> set[str]:
     """The events that came out of the index: what was searched for, the profile, and what episodes were formed of."""
-    found = {each.turn.id for each in (*pool.hits, *pool.profile)}
+    found = {turn.id for turn in pool.quotable}
     return found.union(*(episode.sources for episode in pool.episodes))
 
 

@@ -246,9 +246,14 @@ class Pool(Record):
     not_gathered: Items[NotGathered] = ()
     """What the stores hold besides, counted. A kind of which everything is here is not named."""
 
+    @property
+    def quotable(self) -> list[Turn]:
+        """The turns that may be quoted: those of the profile, and those that were searched for."""
+        return [*(each.turn for each in self.profile), *(hit.turn for hit in self.hits)]
+
     def evidence_ids(self) -> set[str]:
         """All evidence that something of the pool rests on, and that so may get a mark."""
-        ids = {each.turn.id for each in (*self.hits, *self.profile)} | {turn.id for turn in self.window}
+        ids = {turn.id for turn in (*self.quotable, *self.window)}
         for line in self.summary:
             ids.update((line.evidence_id, *(line.sources or ())))
         ids |= {tool.ref for tool in self.tools}

@@ -80,7 +80,7 @@ def test_what_is_excluded_or_forgotten_is_not_in_the_profile() -> None:
         run = mem.run(user_id="ana", session_id="first")
         without = run.compose("responder", query=TASKS[0], now=NOW, exclude_session=True)
         assert ALLERGY not in without.text
-        mem.forget(event_id=ids["allergy"])
+        mem.forget(event=ids["allergy"])
         assert ALLERGY not in built(mem, "planner", TASKS[0], 512).text
 
 
