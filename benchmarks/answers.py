@@ -51,7 +51,8 @@ class Kept:
         self._known = dict(zip(texts_of(data), vectors, strict=True))
 
     def of_query(self, text: str) -> npt.NDArray[np.float32]:
-        return self._known[text]
+        row: npt.NDArray[np.float32] = self._known[text]
+        return row
 
     def of_passages(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         return np.array([self._known[text] for text in texts])

@@ -224,7 +224,7 @@ def postgres(room: Room) -> None:
     assert "Berlin" in room.run("muniment", "search", "Berlin", "--user", "ana", MUNIMENT_DB=schema)
 
 
-def vectors(room: Room) -> None:
+def embed(room: Room) -> None:
     (room.folder / "said.jsonl").write_text(SAID, "utf-8")
     """Weights are downloaded by their user: without them the embedder says how to get them."""
     found = json.loads(room.run("muniment", "doctor", "--json", MUNIMENT_EMBEDDER="e5-small"))["embedder"]
@@ -282,7 +282,7 @@ def sandbox(room: Room) -> None:
 
 JOBS: dict[str, Callable[[Room], None]] = {
     job.__name__: job
-    for job in (core, server, client, proxy, mcp, postgres, vectors, tokens, plots, otel, otlp, sandbox)
+    for job in (core, server, client, proxy, mcp, postgres, embed, tokens, plots, otel, otlp, sandbox)
 }
 """What each extra has to do where it alone is installed."""
 

@@ -195,7 +195,8 @@ def own_features(embedder: Embedder | None, fields: Sequence[str] | None) -> tup
         return WordFeatures(mark), True
 
     def embed_query(query: str) -> Floats:
-        return embedder.embed_queries([query])[0]
+        row: Floats = embedder.embed_queries([query])[0]
+        return row
 
     return VectorFeatures(f"{embedder.identity}-{mark}", embedder.embed_passages, embed_query), False
 
