@@ -65,7 +65,7 @@ from muniment.rules.rulebook import Report, RuleTest, Submitted
 from muniment.rules.selection import RuleSelection
 from muniment.rules.tree_search import TreeProblem
 from muniment.runs.drift import DriftReport
-from muniment.runs.reading import Resumed
+from muniment.runs.snapshots import Resumed
 from muniment.runs.records import ClaimStatus, CountedFailure, OpenQuestion, RunClaim, RunConflict, RunLog
 from muniment.store import transfer
 from muniment.store.ledger import EntryDraft, EntryKind, LedgerEntry, Receipt, Resolved, RunState, StopReason

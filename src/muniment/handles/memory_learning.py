@@ -101,7 +101,7 @@ class MemoryLearning:
         from muniment.handles.run import Run
         from muniment.handles.run_learning import learn_from
         from muniment.memory.patches import granted
-        from muniment.runs.reading import get_run
+        from muniment.runs.snapshots import get_run
 
         state = get_run(self._ctx, tenant_id, run_id)
         run = Run(self._ctx, state.scope, state.task_type, None, None, granted(grants))
