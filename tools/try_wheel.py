@@ -281,8 +281,7 @@ def sandbox(room: Room) -> None:
 
 
 JOBS: dict[str, Callable[[Room], None]] = {
-    job.__name__: job
-    for job in (core, server, client, proxy, mcp, postgres, embed, tokens, plots, otel, otlp, sandbox)
+    job.__name__: job for job in (core, server, client, proxy, mcp, postgres, embed, tokens, plots, otel, otlp, sandbox)
 }
 """What each extra has to do where it alone is installed."""
 
