@@ -32,7 +32,6 @@ ASKED: Mapping[str, Sequence[tuple[Sequence[str], Mapping[str, str]]]] = {
     "embed": [(["facts", "--user", "ana", "--db", "kept.db"], {"MUNIMENT_EMBEDDER": "e5-small"})],
     "tokens": [(["facts", "--user", "ana", "--db", "kept.db"], {"MUNIMENT_TOKENS": "splintr"})],
     "otel": [(["serve", "--otel", "on"], {})],
-    "plots": [(["learn", "flowmap", "--png", "map.png", "--db", "kept.db"], {})],
 }
 """Extra → what needs it, with its settings. `client` is for the library alone, and `otlp` for requests in protobuf."""
 

@@ -114,7 +114,6 @@ EXTRAS: Mapping[str, Extra] = {
     "postgres": Extra("stores in PostgreSQL", ("psycopg", "psycopg_pool")),
     "embed": Extra("embedders on this machine", ("onnxruntime", "tokenizers")),
     "tokens": Extra("exact counts of tokens", ("splintr",)),
-    "plots": Extra("flow maps as PNG", ("matplotlib",)),
     "otel": Extra("traces through OpenTelemetry", ("opentelemetry",)),
     "otlp": Extra("traces received as protobuf", ("opentelemetry.proto",)),
 }
