@@ -53,7 +53,7 @@ from muniment.rules.rulebook import (
     spec_draft,
     test_ids,
 )
-from muniment.runs.reading import get_run
+from muniment.runs.snapshots import get_run
 from muniment.store.items import latest
 from muniment.store.reading import content_of, list_entries
 from muniment.verify.judges import taught_by
