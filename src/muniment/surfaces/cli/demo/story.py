@@ -44,7 +44,7 @@ CHATS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         ),
     ),
 )
-"""Three chats of one person: an allergy, standing wishes, a joke, a draft in somebody else's voice, a change of mind."""
+"""An allergy, standing wishes, a joke, a draft in somebody else's voice, and a change of mind."""
 TASKS = ("Book a table for two at a Lebanese place on Friday.", "Which city is Ana's home?")
 TOKENS = 256
 
