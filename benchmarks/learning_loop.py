@@ -36,7 +36,7 @@ from benchmarks.worlds_arms import stage_of
 from benchmarks.worlds_reading import EXAMPLE, Slot, read_text
 from muniment.contracts.learning import MemoryHint
 from muniment.handles.runner import AgentTask
-from muniment.verify.buckets import bucket_key
+from muniment.verify.results import bucket_key
 
 Array = npt.NDArray[np.float64]
 

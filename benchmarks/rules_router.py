@@ -42,7 +42,7 @@ from muniment.rules.routing.ladders import budgets_of
 from muniment.rules.routing.log_rows import LogRow
 from muniment.rules.routing.records import RouteDecision, RouteRequest, Tier
 from muniment.rules.routing.router import route
-from muniment.verify.buckets import bucket_key
+from muniment.verify.results import bucket_key
 
 POLICY = RoutePolicy()
 RATIO_MAX, PASSES_MIN = 0.7, 0.98

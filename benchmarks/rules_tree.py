@@ -37,7 +37,7 @@ from muniment.core.policy import TreePolicy
 from muniment.rules.tree_search.answers import Child, Expanded, Scored, Verified
 from muniment.rules.tree_search.search import TreeSearch
 from muniment.rules.tree_searching import TreeProblem, search_tree
-from muniment.verify.buckets import bucket_key
+from muniment.verify.results import bucket_key
 
 LONG = {
     "strings/orders, 3 steps": "ordering",

@@ -19,8 +19,8 @@ import muniment
 from effort import one_in
 from muniment.contracts.runs import SandboxPolicy
 from muniment.core.policy import LearnPolicy
+from muniment.verify.results import is_pass
 from muniment.verify.sandbox import Harness, HarnessResult, run_harness
-from muniment.verify.verdicts import is_pass
 from products import for_each
 
 pytestmark = pytest.mark.req("RC-17", "RC-25")

@@ -31,7 +31,7 @@ from muniment.rules.effort import goal_plan, routed_plan
 from muniment.rules.rollout_running import Rollout
 from muniment.rules.rollouts.budget import Caps, Known, goal_of
 from muniment.rules.routing.records import RouteDecision, RouteRequest
-from muniment.verify.buckets import parse_bucket_key
+from muniment.verify.results import parse_bucket_key
 
 if TYPE_CHECKING:
     from muniment.contracts.learning import MemoryHint, ReuseSelectMeta, ReuseStateRecord

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.research.judging import Judgement
-from muniment.verify.facts import Source, SourceText, check_source, fact_score, unit_score
+from muniment.verify.facts import Source, SourceText, check_source
+from muniment.verify.results import fact_score, unit_score
 
 if TYPE_CHECKING:
     from muniment.contracts.runs import FGFCReport

@@ -10,7 +10,7 @@ from muniment.learning.lessons.records import RunLessons
 from muniment.learning.projection import trace_id_of
 from muniment.rules.rollouts.budget import Spent, Step
 from muniment.verify.outputs import Output
-from muniment.verify.verdicts import is_pass
+from muniment.verify.results import is_pass
 
 if TYPE_CHECKING:
     from muniment.contracts.learning import ReuseSelectMeta

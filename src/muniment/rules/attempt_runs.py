@@ -10,8 +10,8 @@ from muniment.contracts.runs import VerifierResult
 from muniment.core.outside.calling import outcome_of
 from muniment.errors import LearningFailed
 from muniment.memory.patches import need_grant
-from muniment.verify.judging import failure, judged
 from muniment.verify.outputs import Output, Usage
+from muniment.verify.results import failure, judged
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

@@ -21,7 +21,7 @@ from muniment.learning.recalling import features_given
 from muniment.rules.rollouts.synthesis import refine_prompt
 from muniment.rules.routing.records import Tier
 from muniment.verify.outputs import Output, Usage
-from muniment.verify.verdicts import UNRUN
+from muniment.verify.results import UNRUN
 
 if TYPE_CHECKING:
     from muniment.contracts.learning import MemoryHint, ReuseStateRecord

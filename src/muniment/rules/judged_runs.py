@@ -17,9 +17,9 @@ from muniment.rules.promotion.examples import Example
 from muniment.runs.reading import get_run
 from muniment.store.items import latest
 from muniment.store.reading import content_of, list_entries
+from muniment.verify.constraint_files import parse_constraints
 from muniment.verify.outputs import Output
-from muniment.verify.regression.specs import make_packs
-from muniment.verify.static.notation import parse_constraints
+from muniment.verify.regression import make_packs
 
 if TYPE_CHECKING:
     from muniment.contracts.rules import RegressionTestSpec

@@ -28,7 +28,7 @@ from muniment.rules.rollouts.summaries import Attempted, summarise
 from muniment.rules.rollouts.synthesis import needs_repair, repair_prompt, synthesis_inputs, synthesis_prompt
 from muniment.rules.rollouts.thoughts import without_thoughts
 from muniment.verify.outputs import ToolCall
-from muniment.verify.verdicts import UNRUN, is_pass, says_nothing
+from muniment.verify.results import UNRUN, is_pass, says_nothing
 
 if TYPE_CHECKING:
     from muniment.contracts.runs import RolloutSummary

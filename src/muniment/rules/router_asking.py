@@ -22,7 +22,7 @@ from muniment.rules.route_reading import read_rates, read_stats
 from muniment.rules.routing.observables import escalation, observables_of
 from muniment.rules.routing.records import RateReport, RouteRequest
 from muniment.rules.routing.router import route
-from muniment.verify.buckets import parse_bucket_key
+from muniment.verify.results import parse_bucket_key
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -26,7 +26,7 @@ from muniment.rules.rule_trying import Calls, Judge, Trial, replay_pairs, try_te
 from muniment.rules.rulebook_reading import RuleTest, list_tests, newest_report, test_ids
 from muniment.rules.rulebook_writing import Book, RulebookEdit, edit_rulebook, find_rule, report_draft, spec_draft
 from muniment.store.items import latest
-from muniment.verify.regression.specs import constraints_of, grade, make_packs
+from muniment.verify.regression import constraints_of, grade, make_packs
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -121,7 +121,7 @@ def _task_tests(
 
 def _asserting(book: Book, memory: StoredMemory, known: Sequence[Example], constraints: Any) -> MadeTests:
     """Tests that assert something of an answer by themselves."""
-    from muniment.verify.verifying import constraints_of as read_constraint_set
+    from muniment.verify.verify import constraints_of as read_constraint_set
 
     rule, policy = rule_in(memory), book.ctx.policy.rules.gate
     given = read_constraint_set(constraints)

@@ -26,12 +26,9 @@ from muniment.rules.promotion.task_tests import TaskAsked, asks_verifier, outcom
 from muniment.rules.promotion.tests import is_micro
 from muniment.rules.promotion.trials import ReplayPair
 from muniment.rules.rulebook.candidates import rule_line
-from muniment.verify.judges import taught_by
-from muniment.verify.judging import is_unjudged, judged
-from muniment.verify.outputs import Output, ToolCall
-from muniment.verify.regression.specs import CaseResult, broken, grade
-from muniment.verify.static.given_outputs import read_output
-from muniment.verify.verdicts import UNRUN, is_pass
+from muniment.verify.outputs import Output, ToolCall, read_output
+from muniment.verify.regression import CaseResult, broken, grade
+from muniment.verify.results import UNRUN, is_pass, is_unjudged, judged, taught_by
 
 if TYPE_CHECKING:
     from muniment.rules.judged_runs import Examples

@@ -28,7 +28,7 @@ from muniment.rules.tree_search.answers import (
     number_within,
     state_text,
 )
-from muniment.verify.verdicts import is_pass
+from muniment.verify.results import is_pass
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

@@ -17,9 +17,9 @@ from muniment.rules.promotion.gate import judge_gate, outcome_of, rule_digest
 from muniment.rules.promotion.records import GateReport, LintFinding, PromotionReport, ReplayReport, TestOutcome
 from muniment.rules.promotion.tests import make_tests, with_tests
 from muniment.rules.promotion.trials import ReplayPair, judge_replay, start_canary
+from muniment.verify.constraint_files import parse_constraints
 from muniment.verify.outputs import Output
-from muniment.verify.regression.specs import grade, make_packs
-from muniment.verify.static.notation import parse_constraints
+from muniment.verify.regression import grade, make_packs
 
 NOW = "2026-05-01T12:00:00.000000Z"
 LATER = "2026-05-02T12:00:00.000000Z"

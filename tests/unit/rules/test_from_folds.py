@@ -22,7 +22,7 @@ from muniment.rules.promotion.reports import report_change, report_promotion
 from muniment.rules.promotion.tests import make_tests, with_tests
 from muniment.rules.promotion.trials import ReplayPair, judge_canary, judge_replay, start_canary
 from muniment.verify.outputs import Output
-from muniment.verify.regression.specs import grade
+from muniment.verify.regression import grade
 
 FOLD = FoldPolicy()
 ASKED = ({"contains": "booked"}, {"words": {"max": 50}}, {"tool_not_called": {"tool": "cancel"}})

@@ -22,7 +22,7 @@ from muniment.rules.promotion.gate import (
 )
 from muniment.rules.promotion.records import GateReport, LintFinding
 from muniment.rules.promotion.tests import is_micro, with_tests
-from muniment.verify.regression.specs import grade
+from muniment.verify.regression import grade
 from products import for_each
 
 

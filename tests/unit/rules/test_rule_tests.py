@@ -13,7 +13,7 @@ from muniment.rules.promotion.clashes import find_clashes
 from muniment.rules.promotion.examples import Example, bad_outputs, is_vacuous
 from muniment.rules.promotion.tests import MadeTests, is_micro, make_tests, task_of, with_tests
 from muniment.verify.outputs import Output
-from muniment.verify.regression.specs import grade
+from muniment.verify.regression import grade
 from products import for_each
 
 

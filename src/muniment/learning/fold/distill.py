@@ -25,7 +25,7 @@ from muniment.learning.fold.wording import Writer
 from muniment.learning.hinting.requests import ASKED_CHARS, LATER, request_of, task_form
 from muniment.learning.keys import intent_key, state_key
 from muniment.learning.stored_memory import IntentParts, RunFacts, StoredMemory, Tally
-from muniment.verify.verdicts import score_of
+from muniment.verify.results import score_of
 
 __all__ = [
     "ANYWHERE",

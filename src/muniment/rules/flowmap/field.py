@@ -22,7 +22,7 @@ from muniment.rules.flowmap.logit import Data, Features, Field, Floats, data_of,
 from muniment.rules.flowmap.recovered import recovered_gains
 from muniment.rules.flowmap.rows import ALL_BUCKETS, ALL_CODES, ArmKey
 from muniment.rules.flowmap.tally import FOLDS, FlowTally
-from muniment.verify.buckets import parse_bucket_key
+from muniment.verify.results import parse_bucket_key
 
 __all__ = ["FEATURE_SET", "FlowField", "fit_fields"]
 

@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from muniment.contracts.rules import FlowMapSnapshot
 from muniment.rules.flowmap.heat_grid import STEPS, HeatCell, HeatGrid, Lift, heat_grid, short, step_of
-from muniment.verify.regression.junit import xml_text
+from muniment.verify.regression import xml_text
 
 __all__ = ["DARK", "FOOT", "LIGHT", "Theme", "lift_text", "percent_text", "support_text", "to_heatmap_svg"]
 

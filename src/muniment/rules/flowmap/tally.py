@@ -31,7 +31,7 @@ from muniment.rules.flowmap.rows import (
     k_band,
     stage_of,
 )
-from muniment.verify.taxonomy import DEFAULT_REGISTRY
+from muniment.verify.constraints import DEFAULT_REGISTRY
 
 __all__ = ["COST_UNIT", "FOLDS", "Arm", "Climb", "ClimbKey", "CodeKey", "FlowTally"]
 

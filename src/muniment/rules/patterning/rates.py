@@ -9,7 +9,7 @@ from muniment.contracts.rules import PatterningObservable
 from muniment.contracts.runs import EventLog
 from muniment.errors import InvalidInput
 from muniment.learning.stored_memory import RunFacts
-from muniment.verify.verdicts import is_pass
+from muniment.verify.results import is_pass
 
 __all__ = ["RunRow", "read_rates", "row_of_facts", "row_of_log"]
 

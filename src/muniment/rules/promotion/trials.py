@@ -20,7 +20,7 @@ from muniment.errors import GateFailed, InvalidInput
 from muniment.learning.rule_state import CanaryPlan
 from muniment.rules.promotion.gate import faults_of, rule_digest
 from muniment.rules.promotion.records import GateReport, ReplayReport, RuleUse
-from muniment.verify.buckets import parse_bucket_key
+from muniment.verify.results import parse_bucket_key
 
 __all__ = [
     "ArmFigures",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from muniment.contracts.runs import VerifierResult
-from muniment.verify.verdicts import is_pass, score_of
+from muniment.verify.results import is_pass, score_of
 
 __all__ = ["Stood", "best_of", "is_confirmed", "rank_of", "replaces", "score_in"]
 

@@ -19,7 +19,7 @@ from muniment.core.stats import wilson_bounds
 from muniment.rules.rollouts.best_attempt import is_confirmed
 from muniment.rules.rollouts.synthesis import needs_repair
 from muniment.rules.routing.records import Tier
-from muniment.verify.verdicts import is_pass
+from muniment.verify.results import is_pass
 
 __all__ = ["Caps", "Goal", "Known", "Made", "Spent", "Step", "Wave", "cut_step", "goal_of", "next_step"]
 

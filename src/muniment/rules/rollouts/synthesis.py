@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from muniment.contracts.runs import RolloutSummary, SynthInputs, VerifierResult
 from muniment.rules.rollouts.summaries import Count, check_summary, summary_text
-from muniment.verify.forms import broken_forms, fails_by_form
-from muniment.verify.taxonomy import DEFAULT_REGISTRY
+from muniment.verify.constraints import DEFAULT_REGISTRY
+from muniment.verify.results import broken_forms, fails_by_form
 
 __all__ = ["needs_repair", "refine_prompt", "repair_prompt", "synthesis_inputs", "synthesis_prompt"]
 

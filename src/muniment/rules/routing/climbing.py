@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from muniment.rules.routing.records import NextStep, RouteDecision, RouteReason, Rung, StepAction, Tier
 from muniment.rules.routing.should_scale import Seen, held_back
-from muniment.verify.verdicts import is_pass
+from muniment.verify.results import is_pass
 
 __all__ = ["Attempt", "next_step"]
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, cast, get_args
 
 from muniment.core.scope import RunMode
 from muniment.rules.routing.records import Tier
-from muniment.verify.verdicts import is_pass
+from muniment.verify.results import is_pass
 
 __all__ = ["NOT_EXECUTED", "LogRow", "row_of"]
 

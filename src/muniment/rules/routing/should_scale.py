@@ -9,8 +9,7 @@ from muniment.core.policy import RoutePolicy
 from muniment.core.scope import Level
 from muniment.rules.routing.log_rows import NOT_EXECUTED
 from muniment.rules.routing.records import RouteReason, RouteRequest
-from muniment.verify.forms import fails_by_form
-from muniment.verify.verdicts import is_pass
+from muniment.verify.results import fails_by_form, is_pass
 
 __all__ = ["UNCERTAIN", "Scaling", "Seen", "held_back", "needs_repair", "should_scale"]
 

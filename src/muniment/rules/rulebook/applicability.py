@@ -13,7 +13,7 @@ from muniment.core.scope import Level, RuleType
 from muniment.errors import InvalidInput
 from muniment.learning.keys import has_expired, name_key
 from muniment.rules.rulebook.candidates import Candidate, RefusalCode, RulePlace
-from muniment.verify.buckets import parse_bucket_key
+from muniment.verify.results import parse_bucket_key
 
 __all__ = ["Refusal", "RuleRequest", "applying_to"]
 

@@ -14,7 +14,7 @@ from muniment.learning.keys import name_key
 from muniment.rules.promotion.records import LintFinding
 from muniment.rules.rulebook.candidates import PREDICATES
 from muniment.rules.rulebook.findings import finding
-from muniment.verify.buckets import parse_bucket_key
+from muniment.verify.results import parse_bucket_key
 
 __all__ = ["condition_findings"]
 

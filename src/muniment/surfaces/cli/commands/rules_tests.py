@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from muniment.rules.promotion.records import AdvancedRule, AdvanceReport, GateReport, ReplayReport
     from muniment.rules.rule_drafting import Submitted
     from muniment.rules.rulebook_reading import RuleTest
-    from muniment.verify.static.notation import ConstraintSet
+    from muniment.verify.constraint_files import ConstraintSet
 
 __all__ = ["add", "advance", "gate", "replay", "submit", "tests"]
 

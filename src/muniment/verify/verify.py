@@ -18,13 +18,10 @@ from muniment.store.ledger import OUTPUT_VERIFIED
 from muniment.store.lists.seeking import each_made, read_listed, seek
 from muniment.store.reading import content_in, get_entry, resolve, source_row
 from muniment.store.secrets import redact_text
-from muniment.verify.composition import Execution, compose_result
-from muniment.verify.facts import SourceText, check_facts
-from muniment.verify.grading import GradingSession, grading_of
-from muniment.verify.outputs import Output
-from muniment.verify.static import ConstraintSet, evaluate, parse_constraints, read_constraints
-from muniment.verify.static.given_outputs import read_output
-from muniment.verify.taxonomy import DEFAULT_REGISTRY
+from muniment.verify.constraint_files import ConstraintSet, parse_constraints, read_constraints
+from muniment.verify.constraints import DEFAULT_REGISTRY, evaluate
+from muniment.verify.outputs import Output, read_output
+from muniment.verify.results import Execution, compose_result
 
 if TYPE_CHECKING:
     from muniment.contracts.runs import FGFCReport, FGFCUnit
@@ -33,6 +30,8 @@ if TYPE_CHECKING:
     from muniment.core.scope import Pointer, Scope
     from muniment.memory.patches import Writer
     from muniment.store.context import Context
+    from muniment.verify.facts import SourceText
+    from muniment.verify.graders import GradingSession
     from muniment.verify.outputs import Finding
     from muniment.verify.sandbox.harness import Harness, HarnessResult
     from muniment.verify.sandbox.port import Sandbox
@@ -79,8 +78,7 @@ def verify_output(
     `stated` is what the output says without the marks by which it cites, where that is known: a mark is no figure.
     `grader` is a grader, or a `Grading` that says what it may do.
     """
-    grading = grading_of(grader)
-    session = None if grading is None else GradingSession(grading, _cleaner(policy))
+    session = None if grader is None else _session(grader, policy)
     ran: HarnessResult | None = None
     findings: list[Finding] | None = None
     facts: FGFCReport | None = None
@@ -90,6 +88,8 @@ def verify_output(
         findings = evaluate(output, constraints.constraints, session)
     rubrics = [] if session is None else [each.to_dict() for each in session.judgements]
     if documents is not None:
+        from muniment.verify.facts import check_facts  # the largest part of this room
+
         sources = _as_kept(documents, policy)
         facts = check_facts(said, sources, policy=policy.verify)
         if session is not None:
@@ -113,6 +113,12 @@ def verify_output(
     if rubrics:
         result = result.model_copy(update={"score_evidence": {**(result.score_evidence or {}), "judgements": rubrics}})
     return Verified(result, ran)
+
+
+def _session(grader: Any, policy: Policy) -> GradingSession:
+    from muniment.verify.graders import GradingSession, grading_of  # brings an HTTP client
+
+    return GradingSession(grading_of(grader), _cleaner(policy))
 
 
 def _cleaner(policy: Policy) -> Callable[[str], str]:
@@ -248,6 +254,8 @@ def documents_of(
         return None
     if isinstance(documents, str | bytes | Mapping) or not isinstance(documents or (), Iterable):
         raise InvalidInput("documents is a list", path="$.documents", hint="wrap a single one in a list")
+    from muniment.verify.facts import SourceText
+
     found = [_document(each, f"$.documents[{index}]", index) for index, each in enumerate(documents or ())]
     for pointer in evidence:
         resolved = resolve(ctx, scope.tenant_id, pointer, scope.user_id)
@@ -256,6 +264,8 @@ def documents_of(
 
 
 def _document(given: Any, path: str, index: int) -> SourceText:
+    from muniment.verify.facts import SourceText
+
     if isinstance(given, SourceText):
         return given
     if isinstance(given, str):

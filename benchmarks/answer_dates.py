@@ -8,13 +8,12 @@ What is told by a date is resolved: keys of sets, and models after them, say "th
 from __future__ import annotations
 
 import re
+import unicodedata
 from datetime import date
 
 from muniment.core.text.analyzer import MONTHS, NUMBER_WORDS, date_at
 from muniment.core.text.stretches import Grain, Window, day_from, shifted, weekend_from
 from muniment.packets.page.dated import time_words
-
-__all__ = ["one_form"]
 
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _GRAINS: dict[str, Grain] = {"day": "day", "week": "week", "month": "month", "year": "year"}
@@ -32,6 +31,11 @@ _BESIDE = re.compile(
     rf"\b(?:the |(?P<count>\d{{1,{_STEPS_MAX}}}|{'|'.join(_COUNTS)}) )?"
     rf"(?P<what>{'|'.join((*_GRAINS, 'weekend', *_DAYS))})s? (?P<side>before|after) (?:the )?"
 )
+
+
+def in_dates(text: str) -> str:
+    """A text as it is compared: folded, with its dates in one form."""
+    return one_form(unicodedata.normalize("NFKC", text).casefold())
 
 
 def one_form(folded: str) -> str:

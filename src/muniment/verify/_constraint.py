@@ -1,23 +1,28 @@
-"""What every constraint is: a frozen record with a stable key, checked against a view of one output."""
+"""What a constraint is: a frozen record with a registered key, checked against a view of one output.
+
+Each kind is a subclass that names itself in its header; `KINDS` holds them by name, and the words they bring to the
+taxonomy come from there, so that a kind is written in one place.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
-from pydantic import ValidationError, model_validator
+from pydantic import ConfigDict, ValidationError, model_validator
 
 from muniment.core.canonical import parse_json
 from muniment.core.ports.models import RubricJudge
 from muniment.core.record import Absent, Count, Record, issues_of
 from muniment.errors import InvalidInput, InvalidJson, InvalidRecord
 from muniment.packets.page.answers import Resolution, resolve
+from muniment.verify._text_measures import Detected, detect_language, sentence_count, word_count
 from muniment.verify.outputs import Output, Severity
-from muniment.verify.static.counting import sentence_count, word_count
-from muniment.verify.static.languages import Detected, detect_language
+from muniment.verify.taxonomy import Detail, KeyEntry
 
-__all__ = ["Bounds", "Constraint", "View", "Violation", "error_line"]
-
+KINDS: dict[str, type[Constraint]] = {}
+"""Every kind by the name that it has in files."""
 _FENCES = ("```json", "```JSON", "```Json", "```")
 
 
@@ -99,19 +104,47 @@ def _parsed(text: str) -> Any:
 class Constraint(Record):
     """One thing that an output must hold to.
 
-    `NAME` is what it is called in YAML and Python, `KEY` its registered key, `REASON` its reason code, `SHORT` the
-    field that a value stands for which is given alone (`- contains: thanks`), `NEEDS_GRADER` whether a model is asked.
+    A kind says in its header what it is called in files (`name`), its registered key and what that says, its reason
+    code, and the field that a value stands for which is given alone (`short`: `- contains: thanks`). Keys that it may
+    report besides are `more_keys`; `needs_grader` says that a model is asked.
     """
 
-    NAME: ClassVar[str]
+    model_config = ConfigDict(defer_build=True)  # most processes meet few kinds
+
+    NAME: ClassVar[str] = ""
     KEY: ClassVar[str]
-    REASON: ClassVar[str] = "constraint_violation"
-    SHORT: ClassVar[str | None] = None
-    NEEDS_GRADER: ClassVar[bool] = False
+    KEYS: ClassVar[Mapping[str, KeyEntry]]
+    REASON: ClassVar[str]
+    SHORT: ClassVar[str | None]
+    NEEDS_GRADER: ClassVar[bool]
+    NEEDS_BOUND: ClassVar[bool]
 
     key: Absent[str] = None
     severity: Severity = "fatal"
     reason: Absent[str] = None
+
+    def __init_subclass__(
+        cls,
+        *,
+        name: str = "",
+        key: str = "",
+        says: str = "",
+        detail: Detail = "none",
+        more_keys: Mapping[str, str] | None = None,
+        reason: str = "constraint_violation",
+        short: str | None = None,
+        needs_bound: bool = True,
+        needs_grader: bool = False,
+        **options: Any,
+    ) -> None:
+        super().__init_subclass__(**options)
+        if not name:
+            return
+        cls.NAME, cls.KEY, cls.REASON, cls.SHORT = name, key, reason, short
+        cls.NEEDS_BOUND, cls.NEEDS_GRADER = needs_bound, needs_grader
+        more = {other: KeyEntry(text, detail) for other, text in (more_keys or {}).items()}
+        cls.KEYS = ({key: KeyEntry(says, detail)} if says else {}) | more
+        KINDS[name] = cls
 
     def __init__(self, /, **fields: Any) -> None:
         try:
@@ -137,8 +170,6 @@ class Constraint(Record):
 
 class Bounds(Constraint):
     """A constraint on a number: any of `min`, `max`, `exactly`, `more_than`, `less_than`."""
-
-    NEEDS_BOUND: ClassVar[bool] = True
 
     min: Absent[Count] = None
     max: Absent[Count] = None

@@ -1,8 +1,8 @@
 """What a model's answer is worth against what was expected, with no judge: token F1, containment, declining, citations.
 
 Texts are compared as tokens: casefolded stems without articles, "and" and the ends of possessives, numbers in digits
-("two" is "2", "1,200" is "1200"), and dates by what they name, so that "7 May 2023", "May 7th, 2023", "2023-05-07" and
-"the Sunday before 8 May 2023" are the same three tokens. Chinese, Japanese and Thai are compared sign by sign. Nothing
+("two" is "2", "1,200" is "1200"), and dates by what they name, so that "7 May 2023", "May 7th, 2023" and "2023-05-07"
+are the same three tokens. Chinese, Japanese and Thai are compared sign by sign. Nothing
 here weighs meaning: two words for one thing differ.
 """
 
@@ -17,24 +17,10 @@ from typing import NamedTuple
 
 from muniment.core.limits import remembered
 from muniment.core.text.analyzer import NUMBER_WORDS, plain_number, stem, take_dates
-from muniment.core.text.patterns import ascii_digits, plain_letters
+from muniment.core.text.patterns import ascii_digits, lazy_pattern, plain_letters
 from muniment.core.text.sentences import MARK, sentence_spans
 from muniment.core.text.word_lists import WordList
 from muniment.packets.page.answers import resolve
-from muniment.verify.evals.answer_dates import one_form
-
-__all__ = [
-    "AnswerTokens",
-    "Citations",
-    "answer_tokens",
-    "best_f1",
-    "contains_any",
-    "f1_of",
-    "judge_citations",
-    "token_f1",
-    "tokens_hold",
-    "was_declined",
-]
 
 _WORDS = WordList(__package__, "declined.txt")
 _SAY_NOTHING = frozenset(
@@ -44,11 +30,11 @@ _SAY_NOTHING = frozenset(
 stands around them."""
 _FIRST_CHARS_MAX = 1_000
 _APOSTROPHES = str.maketrans("", "", "'’‘`´")
-_POSSESSIVE = re.compile(r"(?<=[^\W\d_]{2})['’]s\b")
+_POSSESSIVE = lazy_pattern(r"(?<=[^\W\d_]{2})['’]s\b")
 _NUMBER_WORDS = NUMBER_WORDS | {"zero": "0", "one": "1"}
 _SIGNS = "\u0e01-\u0e4e\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff々〇"
 """Scripts that write no blanks between words."""
-_TOKEN = re.compile(rf"[{_SIGNS}]|\d+(?:[.,]\d+)*(?:st|nd|rd|th|s)?(?![^\W_])|[^\W_{_SIGNS}]+")
+_TOKEN = lazy_pattern(rf"[{_SIGNS}]|\d+(?:[.,]\d+)*(?:st|nd|rd|th|s)?(?![^\W_])|[^\W_{_SIGNS}]+")
 
 
 class AnswerTokens(NamedTuple):
@@ -69,7 +55,7 @@ def answer_tokens(text: str) -> AnswerTokens:
     """A text as it is compared; marks of citation (`[3]`) say nothing."""
     folded = _POSSESSIVE.sub("", unicodedata.normalize("NFKC", MARK.sub(" ", text)).casefold()).translate(_APOSTROPHES)
     dates: list[str] = []
-    left = take_dates(one_form(plain_letters(ascii_digits(folded))), dates)
+    left = take_dates(plain_letters(ascii_digits(folded)), dates)
     words = [_token(found) for found in _TOKEN.findall(left) if found not in _SAY_NOTHING]
     return AnswerTokens(tuple(words), tuple(dates))
 
