@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from muniment.packets.builds import Build
     from muniment.packets.comparing import BuildDiff
     from muniment.packets.tracing import Telling
-    from muniment.rules.effort import Router
+    from muniment.rules.rollouts import Router
     from muniment.runs.reading import Resumed
     from muniment.store import transfer
     from muniment.store.context import Noticing
@@ -507,7 +507,7 @@ class Memory:
     def diff(self, a: str, b: str, *, tenant_id: str = DEFAULT_TENANT) -> BuildDiff:
         """What changed between two builds, and why."""
         from muniment.packets.comparing import diff_builds
-        from muniment.rules.rulebook_reading import why_taken_out
+        from muniment.rules.rulebook import why_taken_out
 
         def why_no_rule(rule_id: str) -> str | None:
             return self._ctx.engine.read(tenant_id, lambda reader: why_taken_out(reader, tenant_id, rule_id))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from muniment.core.scope import Scope, ScopeLevel
     from muniment.handles.bank import Bank
     from muniment.learning.folding import Learned
-    from muniment.rules.routing.records import RateReport, RouteDecision, RouteRequest
+    from muniment.rules._records import RateReport, RouteDecision, RouteRequest
     from muniment.store.context import Context
 
 __all__ = ["MemoryLearning", "name_bank"]
@@ -57,7 +57,7 @@ class MemoryLearning:
         **more: Any,
     ) -> RouteDecision:
         """How to try a task, by how runs of its bucket (and `intent`) fared; `more` are fields of a `RouteRequest`."""
-        from muniment.rules.router_asking import Routing
+        from muniment.rules.routing import Routing
 
         _, owner = name_bank(user_id, agent_id, tenant_id)
         return Routing(self._ctx, tenant_id, owner).decide(asked, **more)
@@ -73,7 +73,7 @@ class MemoryLearning:
         until: str | datetime | None = None,
     ) -> RateReport:
         """How often outcomes stay unknown, formats break, failures recur; and what that asks for."""
-        from muniment.rules.router_asking import Routing
+        from muniment.rules.routing import Routing
 
         _, owner = name_bank(user_id, agent_id, tenant_id)
         return Routing(self._ctx, tenant_id, owner).rates(bucket_key=bucket_key, since=since, until=until)

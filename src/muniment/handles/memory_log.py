@@ -128,7 +128,7 @@ class MemoryLog:
         from muniment.core.policy import policy_named
         from muniment.packets.builds import load_build
         from muniment.packets.previewing import Settings, preview_build
-        from muniment.rules.rulebook_reading import why_taken_out
+        from muniment.rules.rulebook import why_taken_out
 
         def why_no_rule(rule_id: str) -> str | None:
             return self._ctx.engine.read(tenant_id, lambda reader: why_taken_out(reader, tenant_id, rule_id))

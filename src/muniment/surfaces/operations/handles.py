@@ -19,8 +19,8 @@ from muniment.handles.run import Run
 from muniment.handles.study import Study
 from muniment.packets.builds import Build
 from muniment.packets.pool import Pool
-from muniment.rules.promotion.records import RefusedRule
-from muniment.rules.rule_selecting import RuleSelection
+from muniment.rules._records import RefusedRule
+from muniment.rules.selection import RuleSelection
 from muniment.runs.reading import Resumed
 from muniment.runs.records import RunLog
 from muniment.runs.resuming import Rejected
