@@ -1,25 +1,23 @@
 """One result of what was verified (RC-01, RC-02, RC-03, RC-17): layers into a verdict and an outcome, buckets.
 
 L1 (static checks) and the fact check speak the verdict, L3 (execution) speaks the outcome. A grader model, L2, is not
-asked here: its judgements route further work and decide nothing. Pure, but for `judged`, which calls a verifier of the
-caller's.
+asked here: its judgements route further work and decide nothing. Pure.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, get_args
 
 from muniment.contracts.runs import FGFCOverall, FGFCReport, FGFCUnit, VerifierResult
 from muniment.core.canonical import short_id
-from muniment.core.outside.calling import outcome_of
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.core.scope import JudgeKind, Level, Outcome, Verdict
 from muniment.core.text.patterns import lazy_pattern
-from muniment.errors import InvalidInput, InvalidRecord
+from muniment.errors import InvalidInput
 from muniment.verify._constraint import Constraint
 from muniment.verify.constraints import DEFAULT_REGISTRY, REASONS_MAX, evaluate, reasons_of, verdict_of
 from muniment.verify.outputs import Finding, Output
@@ -254,52 +252,6 @@ def taught_by(result: VerifierResult, kinds: Collection[str]) -> Taught:
         "failure_cluster_id": None if result.outcome == "FAIL" else result.failure_cluster_id,
     }
     return Taught(result.model_copy(update=left), judge, result.outcome)
-
-
-# -- a verifier of the caller's ------------------------------------------------------------------------
-
-_ANSWERS = {True: ("PASS", "OK"), False: ("FAIL", "FAIL")}
-
-
-def judged(
-    verifier: Callable[..., Any], output: Output, task: str, verifier_id: str, timeout_s: float | None = None
-) -> VerifierResult:
-    """What the verifier says of an output: a VerifierResult, its plain form, or whether it passed."""
-    answer = outcome_of(lambda: verifier(output, task), timeout_s)
-    if not answer.done():
-        return failure(verifier_id, UNRUN, f"the verifier took longer than {timeout_s:g} s")
-    error = answer.exception()
-    if error is not None:
-        return failure(verifier_id, UNRUN, f"the verifier raised {type(error).__name__}: {error}")
-    result: Any = answer.result()
-    if isinstance(result, VerifierResult):
-        return result
-    if isinstance(result, bool):
-        verdict, outcome = _ANSWERS[result]
-        result = {"verifier_id": verifier_id, "verdict": verdict, "outcome": outcome}
-    try:
-        return VerifierResult.from_wire({"schema_version": RULECRAFT_VERSION, **dict(result)})
-    except (InvalidRecord, ValueError, TypeError):
-        return failure(verifier_id, UNRUN, "the verifier answered no result")
-
-
-def failure(verifier_id: str, code: str, words: str) -> VerifierResult:
-    """What is said where there was nothing to judge. What never ran, or could not be looked at, has not failed."""
-    verdict, outcome = UNJUDGED if code == UNRUN else _ANSWERS[False]
-    plain = {
-        "schema_version": RULECRAFT_VERSION,
-        "verifier_id": verifier_id,
-        "verdict": verdict,
-        "outcome": outcome,
-        "reason_codes": [code],
-        "notes": words[:500],
-    }
-    return VerifierResult.from_wire(plain)
-
-
-def is_unjudged(result: VerifierResult) -> bool:
-    """Did the verifier not do its work, so that nothing is known?"""
-    return says_nothing(result.verdict, result.outcome, result.reason_codes)
 
 
 # -- failing by form -----------------------------------------------------------------------------------

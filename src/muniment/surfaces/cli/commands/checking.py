@@ -21,8 +21,8 @@ from muniment.surfaces.cli.terminal import echo
 if TYPE_CHECKING:
     from muniment.contracts.runs import VerifierResult
     from muniment.verify.constraint_files import ConstraintSet
+    from muniment.verify.junit import JUnitCase
     from muniment.verify.outputs import Finding, Output
-    from muniment.verify.regression import JUnitCase
     from muniment.verify.sandbox.harness import Harness, SuiteJudge
 
 __all__ = ["EXIT_UNDECIDED", "FIRST_FILE", "check", "init", "verify_output"]
@@ -108,7 +108,7 @@ def _check_outputs(call: Call, name: str, data: Any, outputs: tuple[str, ...], g
     from muniment.verify.constraint_files import parse_constraints
     from muniment.verify.constraints import check_answerable, evaluate
     from muniment.verify.graders import GradingSession
-    from muniment.verify.regression import to_junit
+    from muniment.verify.junit import to_junit
     from muniment.verify.results import compose_result
 
     session = None if grader is None else GradingSession(grader)
@@ -307,7 +307,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 
 def _junit_cases(where: str, findings: list[Finding]) -> list[JUnitCase]:
-    from muniment.verify.regression import JUnitCase
+    from muniment.verify.junit import JUnitCase
 
     return [
         JUnitCase(where, f"{number}. {each.key}", "passed" if each.ok else "failed", each.message)
@@ -316,7 +316,7 @@ def _junit_cases(where: str, findings: list[Finding]) -> list[JUnitCase]:
 
 
 def _unreadable(where: str, error: MunimentError) -> list[JUnitCase]:
-    from muniment.verify.regression import JUnitCase
+    from muniment.verify.junit import JUnitCase
 
     return [JUnitCase(where, "read", "error", str(error))]
 
