@@ -265,9 +265,9 @@ ROOTS_AND_PATHS = [
     ("src", "src/../a.py", False),
     ("/", "/etc/hosts", True),
     ("/", "etc/hosts", False),
-    ("/work", "//work/a", True),
-    ("/work", "/work/../etc", False),
-    ("/work", "/..//work/a", True),
+    ("/data", "//data/a", True),
+    ("/data", "/data/../etc", False),
+    ("/data", "/..//data/a", True),
 ]
 
 

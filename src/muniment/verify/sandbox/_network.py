@@ -1,26 +1,24 @@
-"""The only way out of a sandbox whose network is an allowlist: an HTTP proxy that knows CONNECT and a list.
-
-It listens on a unix socket outside; inside there is no interface but loopback, so addresses, DNS and raw sockets
-lead nowhere. Names are looked up here, and each attempt is noted, refused ones too.
-"""
+"""The way out of a sandbox whose network is `allowlist`: a proxy that connects only to what is listed."""
 
 from __future__ import annotations
 
 import os
+import re
 import selectors
 import shutil
 import socket
 import socketserver
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from ipaddress import ip_address
 from pathlib import Path
+from typing import NamedTuple
 
-from muniment.verify.sandbox.allowlist import Entry, allows, may_reach, parse_target
+from muniment.core.outside.http import is_public
+from muniment.errors import InvalidInput
 from muniment.verify.sandbox.traces import Fetches
-
-__all__ = ["FilteringProxy"]
 
 _HEAD_BYTES_MAX = 8192
 _ATTEMPTS_MAX = 1000
@@ -180,3 +178,60 @@ def _join(one: socket.socket, other: socket.socket) -> None:
                     selector.unregister(key.fileobj)
                     with suppress(OSError):
                         key.data.shutdown(socket.SHUT_WR)
+
+
+# -- the allowlist -------------------------------------------------------------------------------------
+
+_DEFAULT_PORT = 443
+_NAME = re.compile(r"(?:\*\.)?[a-z0-9_](?:[a-z0-9_.-]{0,251}[a-z0-9_])?")
+
+
+class Entry(NamedTuple):
+    host: str
+    port: int
+
+
+def parse_entries(allowlist: Iterable[str]) -> tuple[Entry, ...]:
+    """The entries of a policy; raises `InvalidInput` for one that cannot be read."""
+    return tuple(_entry(text, index) for index, text in enumerate(allowlist))
+
+
+def _entry(text: str, index: int) -> Entry:
+    try:
+        host, port = parse_target(text, default_port=_DEFAULT_PORT)
+    except ValueError:
+        raise InvalidInput(f"{text!r} is not host, host:port or *.domain:port", path=f"$.allowlist[{index}]") from None
+    return Entry(host, port)
+
+
+def parse_target(text: str, default_port: int | None = None) -> tuple[str, int]:
+    """`host:port` or `[address]:port` in lower case without a final dot; raises ValueError."""
+    if text.startswith("["):
+        host, end, rest = text[1:].partition("]")
+        port = rest.removeprefix(":")
+        if ip_address(host).version != 6 or not end or (rest and not rest.startswith(":")):
+            raise ValueError(text)
+    else:
+        host, _, port = text.partition(":")
+        host = host.lower().removesuffix(".")
+        if not _NAME.fullmatch(host):
+            raise ValueError(text)
+    if not port and default_port is not None:
+        return host, default_port
+    if not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
+        raise ValueError(text)
+    return host, int(port)
+
+
+def allows(entries: Sequence[Entry], host: str, port: int) -> bool:
+    """Is this host and port on the list? A star stands for one label or more, never for none."""
+    return any(entry.port == port and _covers(entry.host, host) for entry in entries)
+
+
+def _covers(pattern: str, host: str) -> bool:
+    return host.endswith(pattern[1:]) and not host.startswith("*") if pattern.startswith("*.") else host == pattern
+
+
+def may_reach(host: str, address: str) -> bool:
+    """May a name that is on the list be reached at this address?"""
+    return host == "localhost" or host == address or is_public(address)
