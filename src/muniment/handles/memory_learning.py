@@ -56,11 +56,11 @@ class MemoryLearning:
         tenant_id: str = DEFAULT_TENANT,
         **more: Any,
     ) -> RouteDecision:
-        """How to try a task, by how runs of its bucket (and `intent`) fared; `more` are fields of a `RouteRequest`."""
-        from muniment.rules.routing import Routing
+        """How to try a task, by the runs of its bucket (and `intent`); `more` are fields of a `RouteRequest`."""
+        from muniment.rules.routing import route_task
 
         _, owner = name_bank(user_id, agent_id, tenant_id)
-        return Routing(self._ctx, tenant_id, owner).decide(asked, **more)
+        return route_task(self._ctx, tenant_id, owner, asked, **more)
 
     def observe_rates(
         self,
@@ -73,10 +73,10 @@ class MemoryLearning:
         until: str | datetime | None = None,
     ) -> RateReport:
         """How often outcomes stay unknown, formats break, failures recur; and what that asks for."""
-        from muniment.rules.routing import Routing
+        from muniment.rules.routing import observe_rates
 
         _, owner = name_bank(user_id, agent_id, tenant_id)
-        return Routing(self._ctx, tenant_id, owner).rates(bucket_key=bucket_key, since=since, until=until)
+        return observe_rates(self._ctx, tenant_id, owner, bucket_key=bucket_key, since=since, until=until)
 
     def bank_of(self, record_id: str, *, tenant_id: str = DEFAULT_TENANT) -> Bank:
         """The bank that holds a learned record, or a plan or draft of one, by its id."""
@@ -101,7 +101,7 @@ class MemoryLearning:
         from muniment.handles.run import Run
         from muniment.handles.run_learning import learn_from
         from muniment.memory.patches import granted
-        from muniment.runs.reading import get_run
+        from muniment.runs.snapshots import get_run
 
         state = get_run(self._ctx, tenant_id, run_id)
         run = Run(self._ctx, state.scope, state.task_type, None, None, granted(grants))

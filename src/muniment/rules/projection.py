@@ -17,7 +17,7 @@ from muniment.errors import Conflict, InvalidInput, InvalidRecord
 from muniment.learning.projection import held_record, named_id, project_event_log, project_memory
 from muniment.learning.stored_memory import StoredMemory
 from muniment.rules._gate import rule_digest
-from muniment.runs.projection import change_of, erased, sources_named
+from muniment.runs.fold import change_of, erased, sources_named
 from muniment.store.derivation import PATCHES, Projections, of_patches
 from muniment.store.items import Change, Item, digest_name
 from muniment.store.ledger import (

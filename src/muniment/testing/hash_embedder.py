@@ -1,4 +1,4 @@
-"""An embedder with no weights: hashed words and letter n-grams. For tests and demos; it knows no meaning."""
+"""An embedder with no weights: hashed words and letter n-grams. For tests; it knows no meaning."""
 
 from __future__ import annotations
 
@@ -10,13 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from muniment.core.limits import Memo
-from muniment.memory.outside.weights import DIGEST_HEX, unit_rows
+from muniment.errors import InvalidInput
+from muniment.memory.embedding import unit_rows
 
-__all__ = ["HashEmbedder"]
+__all__ = ["HashEmbedder", "load_hash"]
 
 _VERSION = 1
 _WORD = re.compile(r"\w+")
 _TEXT_CHARS_MAX = 32_768
+
+
+def load_hash(rest: str) -> HashEmbedder:
+    """Load the embedder `hash`."""
+    if rest:
+        raise InvalidInput("nothing follows the name hash")
+    return HashEmbedder()
 
 
 class HashEmbedder:
@@ -28,7 +36,7 @@ class HashEmbedder:
 
     @property
     def identity(self) -> str:
-        return f"hash@{_VERSION}-{self._dim}-{'0' * DIGEST_HEX}"
+        return f"hash@{_VERSION}-{self._dim}-{'0' * 16}"
 
     @property
     def dim(self) -> int:
@@ -42,6 +50,12 @@ class HashEmbedder:
                     place, sign = self._place(gram)
                     sums[row, place] += sign
         return unit_rows(sums)
+
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self.embed(texts)
+
+    def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self.embed(texts)
 
     def _place(self, gram: str) -> tuple[int, int]:
         known = self._places.get(gram)

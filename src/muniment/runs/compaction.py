@@ -1,23 +1,45 @@
-"""Compaction: a snapshot of a run, checked before it is kept; a hard gate where it does not hold (CS-08)."""
+"""Compaction: a snapshot of a run, checked before it is kept; a hard gate where it does not hold (CS-08).
+
+Everything is read, built and validated without a lock; only what changed is written under one. A snapshot is due after
+so many counted events, or steps, since the last one (CS-10). Verbose events make no difference.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
+from muniment.core.policy import CompactionPolicy
 from muniment.core.ports.engine import Lock
-from muniment.core.ports.rows import by_ids, insert, texts
-from muniment.core.ports.schema import ENTRIES, LINKS, PARTS, PartRow
+from muniment.core.ports.rows import by_ids, texts
+from muniment.core.ports.schema import ENTRIES, LINKS
 from muniment.core.scope import LEDGER_CORPUS
+from muniment.core.scope import corpus_of as corpus_id_of
 from muniment.errors import Conflict, MunimentError, RunFinished, StoreDamaged
 from muniment.memory.patches import draft_patch
-from muniment.runs.compaction.snapshots import snapshot_id_of, snapshot_of, snapshots_id
-from muniment.runs.compaction.transitions import Started, started_by
-from muniment.runs.compaction.tree import Split, head_digest, split
-from muniment.runs.compaction.triggers import due
-from muniment.runs.compaction.validation import Known, entries_named, validate, validation_of
-from muniment.runs.resuming import Loaded, count_tail, is_whole, load_log, load_snapshot, run_item, tail_of
+from muniment.runs._validation import SnapshotContext, changed_since, entries_named, validate, validation_of
+from muniment.runs.fold import Started, corpus_of, started_by
+from muniment.runs.snapshots import (
+    Loaded,
+    count_tail,
+    get_run,
+    get_snapshot,
+    is_whole,
+    limits_of,
+    load_log,
+    load_snapshot,
+    log_of,
+    policies_of,
+    run_item,
+    snapshot_body,
+    snapshot_digest,
+    snapshot_id_of,
+    snapshot_of,
+    snapshots_id,
+    tail_of,
+)
 from muniment.runs.steps import ENDS
 from muniment.store.append import append_in, locked
 from muniment.store.items import Change, latest, lock_memory, write_changes
@@ -25,7 +47,7 @@ from muniment.store.ledger import COUNTED_EVENTS, RUN_LOCKED, RUN_UNLOCKED, SNAP
 from muniment.store.turns import text_of
 
 if TYPE_CHECKING:
-    from muniment.contracts.snapshot import CompactionSnapshot, SnapshotCheck, SnapshotValidation
+    from muniment.contracts.snapshot import CompactionSnapshot, EvidencePointer, SnapshotCheck, SnapshotValidation
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.ports.schema import EntryRow
     from muniment.core.scope import Scope
@@ -34,7 +56,7 @@ if TYPE_CHECKING:
     from muniment.store.context import Context
     from muniment.store.ledger import LedgerEntry
 
-__all__ = ["check_snapshot", "compact", "compact_if_due", "due_in", "unlock"]
+__all__ = ["check_snapshot", "compact", "compact_if_due", "due", "due_in", "unlock"]
 
 TRIES = 3
 
@@ -45,8 +67,6 @@ class _Made(NamedTuple):
     snapshot: CompactionSnapshot
     before: Loaded
     created_at: str
-    salt: bytes
-    stored: Split
 
 
 def due_in(writer: Writer) -> str | None:
@@ -56,30 +76,36 @@ def due_in(writer: Writer) -> str | None:
     return due(log, policy)
 
 
+def due(log: RunLog, policy: CompactionPolicy) -> str | None:
+    """What makes a snapshot due, in words; None where nothing does."""
+    counted, steps = len(log.counted_since), len(log.steps_since)
+    if counted >= policy.event_threshold:
+        return _many(counted, "counted event")
+    return _many(steps, "step") if steps >= policy.step_fallback else None
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 def compact_if_due(writer: Writer) -> CompactionSnapshot | None:
     try:
         is_due = due_in(writer) is not None
-    except StoreDamaged:  # an entry that would tell is damaged: the gate says which
+    except StoreDamaged:  # the gate says which entry is damaged
         is_due = True
     return compact(writer) if is_due else None
 
 
 def compact(writer: Writer, *, unlocks: str | None = None) -> CompactionSnapshot:
-    """Snapshot the run as it stands. Of two at once one wins, and both answer with what it kept.
-
-    Everything is read, built and validated without a lock; only what changed is written under one.
-    """
+    """Snapshot the run as it is now. Of two at once one wins, and both answer with what it kept."""
     ctx, tenant_id = writer.ctx, writer.scope.tenant_id
     for _ in range(TRIES):
         reads = ctx.engine.read(tenant_id, lambda reader: _read(writer, reader))
         if reads.previous is not None and unlocks is None and reads.tail <= 1:
             return reads.previous  # nothing happened since but that it was taken
-        made, checks = ctx.engine.read(tenant_id, lambda reader, at=reads: _make(writer, reader, at, "NONE"))  # type: ignore[misc]
+        made, checks = ctx.engine.read(tenant_id, partial(_make, writer, reads, "NONE", is_whole=unlocks is not None))
         if made is None:  # once more, from the same inputs, read anew
-            made, checks = ctx.engine.read(
-                tenant_id,
-                lambda reader, at=reads: _make(writer, reader, _read_again(writer, reader, at), "RETRY"),  # type: ignore[misc]
-            )
+            made, checks = ctx.engine.read(tenant_id, partial(_make_again, writer, reads))
         if made is None:
             _lock(writer, validation_of(checks, "SYSTEM_ERROR"))
         kept = _keep(writer, made, unlocks)
@@ -96,6 +122,10 @@ def _read(writer: Writer, reader: Reader) -> Loaded:
     return load_log(reader, writer.scope, writer.ctx.policy.compaction)
 
 
+def _make_again(writer: Writer, reads: Loaded, reader: Reader) -> tuple[_Made | None, list[SnapshotCheck]]:
+    return _make(writer, _read_again(writer, reader, reads), "RETRY", reader, is_whole=True)
+
+
 def _read_again(writer: Writer, reader: Reader, reads: Loaded) -> Loaded:
     """Read the inputs of a snapshot once more, as they were, whatever was written or snapshot meanwhile."""
     policy, sequence = writer.ctx.policy.compaction, reads.sequence
@@ -109,9 +139,9 @@ def _read_again(writer: Writer, reader: Reader, reads: Loaded) -> Loaded:
 
 
 def _make(
-    writer: Writer, reader: Reader, loaded: Loaded, action: Literal["NONE", "RETRY"]
+    writer: Writer, loaded: Loaded, action: Literal["NONE", "RETRY"], reader: Reader, *, is_whole: bool
 ) -> tuple[_Made | None, list[SnapshotCheck]]:
-    """Build the snapshot that follows, validate it, and take it apart for keeping."""
+    """Build the snapshot that follows and validate it: what changed since its predecessor, or all of it."""
     ctx, scope = writer.ctx, writer.scope
     now = max(ctx.now(), loaded.wire["created_at"] if loaded.wire else "")  # the clock may have stepped back a little
     snapshot = snapshot_of(
@@ -120,15 +150,16 @@ def _make(
         created_at=now,
         previous=loaded.previous,
         policy_ref=ctx.policy.digest,
+        limits=limits_of(loaded.wire, ctx.policy.compaction),
         retrieval_diagnostics=_diagnostics(loaded),
         validation=validation_of([], "NONE"),
     )
-    checks = validate(snapshot, _known(reader, scope, loaded), ctx.policy.compaction)
+    context = _context(reader, scope, loaded, loaded.log, is_whole=is_whole or loaded.previous is None)
+    checks = validate(snapshot, context, ctx.policy.compaction)
     if any(check.status == "FAIL" for check in checks):
         return None, checks
     kept = snapshot.model_copy(update={"validation": validation_of(checks, action)})
-    salt = loaded.salt or ctx.ids.salts(1)[0]
-    return _Made(kept, loaded, now, salt, split(kept.to_wire(), salt)), checks
+    return _Made(kept, loaded, now), checks
 
 
 def _diagnostics(loaded: Loaded) -> dict[str, Any]:
@@ -143,21 +174,24 @@ def _diagnostics(loaded: Loaded) -> dict[str, Any]:
     }
 
 
-def _known(reader: Reader, scope: Scope, loaded: Loaded) -> Known:
-    """What the snapshot is checked against, read afresh from the store."""
-    log = loaded.log
-    stock = _Stock(reader, scope, log)
+def _context(reader: Reader, scope: Scope, loaded: Loaded, log: RunLog, *, is_whole: bool) -> SnapshotContext:
+    """What the snapshot of `log` is checked against, read afresh from the store."""
+    before = loaded.base if loaded.previous is not None else None
+    fresh = log if is_whole else changed_since(log, before)
+    chunks = _ChunkReader(reader, scope, log, fresh)
     counted, steps = _recount(reader, scope, loaded)
-    return Known(
+    return SnapshotContext(
         started=_started(reader, scope),
         previous=loaded.previous,
+        before=before,
         last_sequence=loaded.sequence,
         events_since=counted,
         steps_since=steps,
-        entries={entry.id: entry for entry in _entries(reader, scope, entries_named(log))},
-        chunk=stock.chunk,
-        standing=stock.standing,
-        folded=log,
+        entries={entry.id: entry for entry in _entries(reader, scope, entries_named(fresh))},
+        chunk=chunks.read,
+        standing=chunks.standing,
+        is_whole=is_whole,
+        folded=loaded.log,
         damaged=tuple(loaded.damaged.values()),
     )
 
@@ -170,11 +204,11 @@ def _recount(reader: Reader, scope: Scope, loaded: Loaded) -> tuple[int, int]:
     before = loaded.base
     assert before is not None
     rows = tail_of(reader, scope, before.seq, log.seq, ("step",))
-    told = [entry.step for entry in _undamaged(scope, rows)]
-    ended = [step for step in told if step is not None and step.event in ENDS]
+    steps_of = [entry.step for entry in _undamaged(scope, rows)]
+    ended = [step for step in steps_of if step is not None and step.event in ENDS]
     counted, steps, current = sum(step.event in COUNTED_EVENTS for step in ended), 0, before.step
     for step in ended:
-        if step.step is None:  # not numbered, so not told by `run.log.step`: only the fold can place it
+        if step.step is None:  # not numbered, so not written by `run.log.step`: only the fold can place it
             return counted, len(log.steps_since)
         if step.step > current:
             steps, current = steps + 1, step.step
@@ -185,7 +219,7 @@ def _started(reader: Reader, scope: Scope) -> Started | None:
     """What the run's first entry pinned; None where it was forgotten."""
     sources = texts(reader, LINKS, "source_id", (("item_id", "=", scope.run_id),))
     entries = sorted(_entries(reader, scope, sources), key=lambda entry: entry.seq)
-    return next((told for told in map(started_by, entries) if told is not None), None)
+    return next((started for started in map(started_by, entries) if started is not None), None)
 
 
 def _entries(reader: Reader, scope: Scope, ids: Sequence[str]) -> Iterable[LedgerEntry]:
@@ -201,25 +235,23 @@ def _undamaged(scope: Scope, rows: Iterable[EntryRow]) -> Iterator[LedgerEntry]:
             continue
 
 
-class _Stock:
-    """The stored bytes that a log's pointers point into, each read once."""
+class _ChunkReader:
+    """The stored bytes that a log's pointers point into, each chunk read once when it is asked for."""
 
-    def __init__(self, reader: Reader, scope: Scope, log: RunLog) -> None:
+    def __init__(self, reader: Reader, scope: Scope, log: RunLog, fresh: RunLog) -> None:
         from muniment.memory.corpus import standing_of
 
-        ids = list(log.coverage.chunk_ids_cited)
         self._reader, self._scope = reader, scope
-        self._rows = {row.id: row for row in by_ids(reader, ENTRIES, ids)}
-        self._standing = standing_of(reader, scope.tenant_id, ids)
+        self._rows = {row.id: row for row in by_ids(reader, ENTRIES, sorted(set(_chunks(fresh))))}
+        documents = list(_chunks(log, of_documents=True))
+        self._standing = standing_of(reader, scope.tenant_id, list(dict.fromkeys(documents)))
 
-    def chunk(self, corpus_id: str, chunk_id: str) -> bytes | str:
+    def read(self, corpus_id: str, chunk_id: str) -> bytes | str:
         """The bytes of a chunk, or in words why there are none."""
-        from muniment.core.scope import corpus_of
-
         row = self._rows.get(chunk_id)
         if row is None or (corpus_id == LEDGER_CORPUS and row.user_id != self._scope.user_id):
             return "it is not in the store"
-        if corpus_id != LEDGER_CORPUS and corpus_of(row.user_id, self._scope.user_id) != corpus_id:
+        if corpus_id != LEDGER_CORPUS and corpus_id_of(row.user_id, self._scope.user_id) != corpus_id:
             return f"it is not of the corpus {corpus_id}"
         try:
             entry = entry_of_row(self._scope.tenant_id, row)
@@ -233,6 +265,18 @@ class _Stock:
         return self._standing.get(chunk_id, "live")
 
 
+def _chunks(log: RunLog, *, of_documents: bool = False) -> Iterator[str]:
+    """The chunks that a log's claims and conflicts cite; those of documents alone, which may be retracted."""
+    for claim in log.claims:
+        yield from _of((*claim.evidence_refs, *(claim.refuted_by or ())), of_documents=of_documents)
+    for conflict in log.conflicts:
+        yield from _of((*conflict.side_a_refs, *conflict.side_b_refs), of_documents=of_documents)
+
+
+def _of(refs: Iterable[EvidencePointer], *, of_documents: bool) -> Iterator[str]:
+    return (ref.chunk_id for ref in refs if not of_documents or corpus_of(ref) != LEDGER_CORPUS)
+
+
 # -- keeping ------------------------------------------------------------------------------------------
 
 
@@ -244,7 +288,8 @@ def _keep(writer: Writer, made: _Made, unlocks: str | None) -> CompactionSnapsho
     ctx, scope = writer.ctx, writer.scope
     owner = snapshots_id(scope.run_id)
     entry_id = ctx.ids.new("evt")
-    digest = head_digest(made.stored.head, made.salt)
+    document, salt = made.snapshot.to_wire(), ctx.ids.salts(1)[0]
+    digest = snapshot_digest(document, salt)
 
     def work(tx: Transaction) -> Literal["kept", "second", "outdated"]:
         tx.do(Lock(("session", scope.user_id, scope.session_id)))
@@ -259,31 +304,22 @@ def _keep(writer: Writer, made: _Made, unlocks: str | None) -> CompactionSnapsho
             "snapshot_id": made.snapshot.snapshot_id,
             "sequence": made.snapshot.sequence,
             "upto": made.before.log.seq,
+            "step": made.before.log.step,
+            "phase": made.before.log.phase,
             "digest": digest,
         }
         drafts = [draft_patch(SNAPSHOT_TAKEN, "assistant", said).model_copy(update={"id": entry_id})]
         if unlocks is not None:
             drafts = [_system(RUN_UNLOCKED, {"reason": unlocks}), *drafts]
         append_in(ctx, tx, scope, drafts, writer.opening, "", repairs=writer.repairs)
-        body = {"head": made.stored.head, "salt": made.salt.hex(), "entry_id": entry_id}
+        body = snapshot_body(document, salt, entry_id)
         write_changes(tx, [_change(scope, owner, body, made.created_at, entry_id)])
-        _insert_parts(tx, owner, made.stored.parts)
         return "kept"
 
     done = ctx.write(scope.tenant_id, work)
     if done == "second":
         return ctx.engine.read(scope.tenant_id, lambda reader: load_snapshot(reader, scope.tenant_id, scope.run_id))
     return made.snapshot if done == "kept" else None
-
-
-class _PartHash(NamedTuple):
-    hash: bytes
-
-
-def _insert_parts(tx: Transaction, owner: str, parts: dict[bytes, str]) -> None:
-    known = by_ids(tx, PARTS, list(parts), column="hash", where=(("owner", "=", owner),), into=_PartHash)
-    here = {part.hash for part in known}
-    insert(tx, PARTS, [PartRow(owner, hash_, body, None) for hash_, body in parts.items() if hash_ not in here])
 
 
 def _change(scope: Scope, owner: str, body: dict[str, Any], created_at: str, entry_id: str) -> Change:
@@ -323,20 +359,26 @@ def _lock(writer: Writer, validation: SnapshotValidation) -> NoReturn:
     raise ctx.write(scope.tenant_id, work)
 
 
-def check_snapshot(ctx: Context, scope: Scope, sequence: int | None) -> SnapshotValidation:
-    """A kept snapshot validated again from the store as it is now, and compared with a replay of the whole ledger."""
-    policy = ctx.policy.compaction
+def check_snapshot(ctx: Context, tenant_id: str, run_id: str, sequence: int | None) -> SnapshotValidation:
+    """A kept snapshot validated again from the store as it is now, and compared with a replay of the whole ledger.
+
+    Under the limits it was made with: what a policy allows today says nothing of it.
+    """
+    asked = get_snapshot(ctx, tenant_id, run_id, sequence)
+    scope = get_run(ctx, tenant_id, run_id).scope
 
     def work(reader: Reader) -> SnapshotValidation:
-        snapshot = load_snapshot(reader, scope.tenant_id, scope.run_id, sequence)
-        upto = snapshot.to_wire()["cursor"]["seq"]
-        replayed = load_log(reader, scope, policy, upto, before=1)
-        before = load_log(reader, scope, policy, upto, before=snapshot.sequence)
+        snapshot = load_snapshot(reader, tenant_id, run_id, asked.sequence)
+        wire = snapshot.to_wire()
+        (_, first), *later = policies_of(wire, ctx.policy.compaction)
+        upto = wire["cursor"]["seq"]
+        replayed = load_log(reader, scope, first, upto, before=1, later=later)
+        before = load_log(reader, scope, first, upto, before=snapshot.sequence)
         loaded = replace(replayed, wire=before.wire, base=before.base, sequence=snapshot.sequence - 1)
-        checks = validate(snapshot, _known(reader, scope, loaded), policy)
-        return validation_of(checks, "NONE")
+        context = _context(reader, scope, loaded, log_of(snapshot), is_whole=True)
+        return validation_of(validate(snapshot, context, later[-1][1] if later else first), "NONE")
 
-    return ctx.engine.read(scope.tenant_id, work)
+    return ctx.engine.read(tenant_id, work)
 
 
 def unlock(writer: Writer, reason: str) -> CompactionSnapshot:

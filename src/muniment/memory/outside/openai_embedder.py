@@ -1,13 +1,15 @@
 """Embeddings from a server that speaks OpenAI's `POST /embeddings`, with the standard library alone.
 
 Nothing is contacted before the first text is embedded or the dimension is asked for. A server's weights cannot be seen,
-so the identity names its address and model in their place, and equal bits for equal texts are the server's to keep.
+so the identity names its address and model in their place, and equal bits for equal texts are the server's to keep. It
+is sent queries and passages as they are: prefixes are for the server to add.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import os
 import time
 from collections.abc import Callable, Sequence
 from hashlib import sha256
@@ -17,10 +19,11 @@ from numpy.typing import NDArray
 
 from muniment.core.outside.http import Failures, OpenAiServer
 from muniment.errors import EmbedderMalformed, EmbedderRefused, EmbedderUnreachable, InvalidInput
-from muniment.memory.outside.weights import DIGEST_HEX, unit_rows
 
-__all__ = ["HttpEmbedder"]
+__all__ = ["OpenAiEmbedder", "load_server"]
 
+DIGEST_HEX = 16
+"""Hex digits of a SHA-256 that an identity carries."""
 _VERSION = 1
 _TEXT_CHARS_MAX = 32_768
 _DIM_MAX = 65_536
@@ -32,12 +35,18 @@ _FAILURES = Failures(
     unreachable=EmbedderUnreachable,
     refused=EmbedderRefused,
     malformed=EmbedderMalformed,
-    way_out="check the address, or choose an embedder that needs no server, such as wordllama",
+    way_out="check the address, or choose an embedder that needs no server, such as e5-small",
     address_hint="openai:<base_url>#<model>",
 )
 
 
-class HttpEmbedder:
+def load_server(rest: str) -> OpenAiEmbedder:
+    """Load the embedder of `<base_url>#<model>`. Its key is in the environment."""
+    base_url, _, model = rest.partition("#")
+    return OpenAiEmbedder(base_url, model, api_key=os.environ.get("OPENAI_API_KEY"))
+
+
+class OpenAiEmbedder:
     """One model of one OpenAI-compatible server."""
 
     def __init__(
@@ -79,19 +88,14 @@ class HttpEmbedder:
         assert self._dim is not None
         return self._dim
 
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        full = [row for row, text in enumerate(texts) if text.strip()]
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
         rows: list[list[float]] = []
-        for at in range(0, len(full), self._batch_texts):
-            rows += self._ask([texts[row][:_TEXT_CHARS_MAX] for row in full[at : at + self._batch_texts]])
-        sums = np.zeros((len(texts), self.dim), dtype=np.float64)
-        if full:
-            sums[full] = np.asarray(rows, dtype=np.float64)
-        return unit_rows(sums)
+        for at in range(0, len(texts), self._batch_texts):
+            rows += self._ask([text[:_TEXT_CHARS_MAX] for text in texts[at : at + self._batch_texts]])
+        return np.array(rows, np.float64).reshape(len(texts), self.dim)
 
     def _ask(self, texts: list[str]) -> list[list[float]]:
-        clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
-        body = json.dumps({"model": self._model, "input": clean, "encoding_format": "float"}).encode()
+        body = json.dumps({"model": self._model, "input": texts, "encoding_format": "float"}).encode()
         rows = _vectors(self._server.post(body), len(texts))
         dims = {len(row) for row in rows} | ({self._dim} if self._dim is not None else set())
         if len(dims) != 1:
