@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.worlds_arms import HARM, Lesson, Row
+from benchmarks.learning.arms import HARM, Lesson, Row
 
 __all__ = [
     "LATER",

@@ -15,9 +15,9 @@ from random import Random
 from typing import Any
 
 import muniment
-from benchmarks.worlds_arms import HARM, Lesson, Ours, Row, Turn, families_of, play_arm, stream_of, verdict_of
-from benchmarks.worlds_families import Call, Family, Played
-from benchmarks.worlds_reading import read_text
+from benchmarks.learning.arms import HARM, Lesson, Ours, Row, Turn, families_of, play_arm, stream_of, verdict_of
+from benchmarks.learning.families import Call, Family, Played
+from benchmarks.learning.reading import read_text
 
 __all__ = ["ATTACKED", "attack_rows", "play_attack"]
 

@@ -17,8 +17,8 @@ from functools import cache
 from random import Random
 from typing import Any, NamedTuple
 
-from benchmarks.worlds_families import Call, Choose, Given, Played, Shares
-from benchmarks.worlds_reading import Slot
+from benchmarks.learning.families import Call, Choose, Given, Played, Shares
+from benchmarks.learning.reading import Slot
 
 __all__ = ["BUGS", "CHANGES", "PIECES", "Bug", "Code", "make_code", "mended", "outcome_of"]
 

@@ -1,15 +1,15 @@
 """Learning in generated worlds: a frozen agent, truth that is known, drift, noise, false feedback, attacks.
 
-    python -m benchmarks.learning_worlds --quick            one seed, few runs, for a look
-    python -m benchmarks.learning_worlds                    five seeds, 400 runs of each family, for looking
-    python -m benchmarks.learning_worlds --judged           the same with seeds that are kept for judging
-    python -m benchmarks.learning_worlds --judged --file learning_worlds_before --scratch DIR
+    python -m benchmarks.learning.worlds --quick            one seed, few runs, for a look
+    python -m benchmarks.learning.worlds                    five seeds, 400 runs of each family, for looking
+    python -m benchmarks.learning.worlds --judged           the same with seeds that are kept for judging
+    python -m benchmarks.learning.worlds --judged --scratch DIR
 
 With `--scratch` what was played is kept there, and a run that was cut short is taken up by the next: a folder for each
 tree that is measured. Another tree's library is measured with its `src` first in PYTHONPATH.
 
-`worlds_families` and `worlds_code` explain the worlds, `worlds_reading` how the agent reads what it is told,
-`worlds_arms` the arms, `worlds_figures` what is counted, `worlds_attacks` the attacks. Seeds for looking and for
+`families` and `code` explain the worlds, `reading` how the agent reads what it is told,
+`arms` the arms, `figures` what is counted, `attacks` the attacks. Seeds for looking and for
 judging are drawn apart: whoever changes the library looks at the one and leaves the other to whoever measures.
 
 One memory for each seed: the families take turns in it. A run costs 40 to 60 ms of CPU, and nearly all of it is ours.
@@ -30,10 +30,10 @@ from typing import Any
 
 import muniment
 from benchmarks.harness import report
-from benchmarks.worlds_arms import ARMS, Lesson, Ours, families_of, play_arm, stream_of
-from benchmarks.worlds_attacks import attack_rows, play_attack
-from benchmarks.worlds_families import KINDS
-from benchmarks.worlds_figures import arm_rows, drift_rows, lesson_rows, line_rows, worth
+from benchmarks.learning.arms import ARMS, Lesson, Ours, families_of, play_arm, stream_of
+from benchmarks.learning.attacks import attack_rows, play_attack
+from benchmarks.learning.families import KINDS
+from benchmarks.learning.figures import arm_rows, drift_rows, lesson_rows, line_rows, worth
 
 ALL = (*KINDS, "code")
 ATTACKS = ("neither", "poisoned", "injected")

@@ -11,7 +11,10 @@ A run of a family opens something, may look at what it opened, makes its choices
     confounded   the thorough tool helps on every task, and the agent takes it on hard tasks, which fail more often:
                  across tasks it looks harmful. Twelve tasks come again and again, so that it can be seen within a task
     even         nothing; every way passes alike
-    code         `benchmarks.worlds_code`: the change that mends a failing test, by the error and the folder
+    skip         whether a step is made or left out      } held out: nothing in the library was chosen by these three
+    pair         both choices, one of two tools each     }
+    named        the value of an argument that the task itself names: copied from another task it is wrong
+    code         `benchmarks.learning.code`: the change that mends a failing test, by the error and the folder
 
 The tool that the documentation names is a wrong one, and the agent leans to it. What is right changes with the
 segment of a stream: A, then B (drift), then A again. Names are drawn anew for each seed. Tasks are half hard; a
@@ -27,9 +30,10 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, NamedTuple, Protocol
 
-from benchmarks.worlds_reading import Kind, Said, Slot, concerns, odds_told, read_text
+from benchmarks.learning.reading import Kind, Said, Slot, concerns, odds_told, read_text
 
 __all__ = [
+    "HELD_OUT",
     "KINDS",
     "Call",
     "Choose",
@@ -38,6 +42,7 @@ __all__ = [
     "Played",
     "Shares",
     "expected_told",
+    "make_held_out",
     "make_plain",
     "names_of",
     "pick",
@@ -46,6 +51,7 @@ __all__ = [
 ]
 
 KINDS = ("tool", "argument", "order", "input", "result", "confounded", "even")
+HELD_OUT = ("skip", "pair", "named")
 RATES: Mapping[tuple[bool, bool], float] = {
     (True, False): 0.9, (True, True): 0.7, (False, False): 0.3, (False, True): 0.1,
 }  # fmt: skip
@@ -53,6 +59,10 @@ RATES: Mapping[tuple[bool, bool], float] = {
 CONFOUNDED: Mapping[tuple[bool, bool], float] = {
     (True, False): 0.95, (True, True): 0.45, (False, False): 0.75, (False, True): 0.2,
 }  # fmt: skip
+PAIRED: Mapping[tuple[int, bool], float] = {
+    (2, False): 0.9, (2, True): 0.7, (1, False): 0.5, (1, True): 0.3, (0, False): 0.2, (0, True): 0.1,
+}  # fmt: skip
+"""How often a run passes, by how many of two choices were right and whether its task is hard."""
 LEANS = 1.5
 """The odds of what the documentation names, against 1."""
 SEGMENTS = (0.4, 0.4, 0.2)
@@ -191,6 +201,9 @@ class Plain:
             text, hard = self.pool[random.randrange(len(self.pool))]
         elif self.kind == "input":
             text += f", which is {next(iter(seen.values()))}"
+        elif self.kind == "named":
+            seen = {"named": random.choice(self.slots[0].options)}
+            text += f", with grade {seen['named']}"
         features = dict(seen) if self.kind == "input" else {}
         return Given(self.name, f"{text}.", hard, seen, features, draws)
 
@@ -203,25 +216,33 @@ class Plain:
         rights = self.rights[1 if segment == 1 else 0]
         return rights.get(next(iter(given.seen.values()), ""))
 
-    def rate(self, given: Given, segment: int, way: str) -> float:
+    def rate(self, given: Given, segment: int, way: str, side: str = "") -> float:
         right = self.right(given, segment)
         if right is None:
             return EVEN
+        if self.kind == "pair":
+            return PAIRED[(way == right) + (side == self.rights[segment % 2]["side"]), given.hard]
         return (CONFOUNDED if self.kind == "confounded" else RATES)[way == right, given.hard]
 
     def expected(self, given: Given, segment: int, shares: Shares) -> float:
-        options = next(slot.options for slot in self.slots if slot.name == "way")
-        return sum(share * self.rate(given, segment, way) for way, share in zip(options, shares["way"], strict=True))
+        way, side = self.slots
+        sides = list(zip(side.options, shares["side"], strict=True)) if self.kind == "pair" else [("", 1.0)]
+        return sum(
+            share * other * self.rate(given, segment, option, beside)
+            for option, share in zip(way.options, shares["way"], strict=True)
+            for beside, other in sides
+        )
 
     def situations(self) -> Iterator[tuple[float, Given]]:
-        seen: list[dict[str, str]] = [{name: value} for name, values in self.values.items() for value in values]
+        known = {"named": self.slots[0].options} if self.kind == "named" else self.values
+        seen: list[dict[str, str]] = [{name: value} for name, values in known.items() for value in values]
         for each in seen or [{}]:
             for hard in (False, True):
                 yield 0.5 / len(seen or [{}]), Given(self.name, "", hard, each, {}, "")
 
     def play(self, given: Given, segment: int, choose: Choose, random: Random) -> Played:
         chosen = {slot.name: choose(slot, slot.options) for slot in self.slots}
-        passed = random.random() < self.rate(given, segment, chosen["way"])
+        passed = random.random() < self.rate(given, segment, chosen["way"], chosen["side"])
         number = _NUMBER.findall(given.text)[-1]
         calls = [Call(self.tools["open"], {"ref": number}, f"{self.noun} {number}: {random.randrange(3, 90)} lines")]
         if self.kind == "result":
@@ -242,7 +263,10 @@ class Plain:
         if self.kind == "order":
             one, two = chosen["way"].split(">")
             return [Call(one, {}, "done"), *side, Call(two, {}, said, not trouble)]
-        if self.kind == "argument":
+        if self.kind == "skip":
+            step = [] if not chosen["way"] else [Call(chosen["way"], {}, "ready")]
+            return [*side, *step, Call(self.tools["carry"], {}, said, not trouble)]
+        if self.kind in ("argument", "named"):
             return [*side, Call(self.tools["carry"], {"grade": chosen["way"]}, said, not trouble)]
         return [*side, Call(chosen["way"], {}, said, not trouble)]
 
@@ -255,39 +279,54 @@ def names_of(random: Random, count: int) -> list[str]:
 
 def make_plain(seed: str, kinds: Sequence[str] = KINDS) -> list[Plain]:
     """The families of a seed. No name stands in two of them."""
-    random = Random(f"{seed} families")
-    names = iter(names_of(random, 12 * len(KINDS)))
-    nouns = iter(random.sample(NOUNS, len(KINDS)))
+    return [each for each in _make(Random(f"{seed} families"), KINDS) if each.kind in kinds]
+
+
+def make_held_out(seed: str) -> list[Plain]:
+    """The families of a seed that had no part in any choice."""
+    return _make(Random(f"{seed} held out"), HELD_OUT)
+
+
+def _make(random: Random, kinds: Sequence[str]) -> list[Plain]:
+    names = iter(names_of(random, 12 * len(kinds)))
+    nouns = iter(random.sample(NOUNS, len(kinds)))
     grades = random.sample(VALUES, len(VALUES))
     pairs = iter(random.sample(PAIRS, len(PAIRS)))
     made = []
-    for kind in KINDS:
+    for kind in kinds:
         noun, deed = next(nouns), random.choice(DEEDS)
         tools = {part: next(names) for part in ("open", "look", "carry", "again", "hand")}
         slots, options = _slots(kind, names, grades, tools, random)
         seen = next(pairs) if kind in ("input", "result") else ()
         rights = _rights(kind, options, seen, random)
+        if kind == "pair":
+            rights = tuple(  # type: ignore[assignment]
+                {**each, "side": side} for each, side in zip(rights, slots[1].options[::-1], strict=True)
+            )
         pool = _pool(noun, deed, random) if kind == "confounded" else ()
         values = {"condition": seen} if seen else {}
         family = f"{noun}-{deed.lower()}"
         made.append(Plain(family, kind, "desk", slots, values, rights, tools, noun, deed, pool))
-    return [each for each in made if each.kind in kinds]
+    return made
 
 
 def _slots(
     kind: str, names: Iterator[str], grades: list[str], tools: Mapping[str, str], random: Random
 ) -> tuple[tuple[Slot, ...], tuple[str, ...]]:
     """The two choices of a family, and the options of the one that decides."""
-    if kind == "argument":
+    if kind in ("argument", "named"):
         options = tuple(grades.pop() for _ in range(3))
     elif kind == "order":
         one, two = next(names), next(names)
         options = (f"{one}>{two}", f"{two}>{one}")
+    elif kind == "skip":
+        options = (next(names), "")
     else:
-        options = tuple(next(names) for _ in range(2 if kind == "confounded" else 3))
-    sort: Kind = "order" if kind == "order" else "argument" if kind == "argument" else "tool"
+        options = tuple(next(names) for _ in range(2 if kind in ("confounded", "pair") else 3))
+    sorts: Mapping[str, Kind] = {"order": "order", "argument": "argument", "named": "argument", "skip": "step"}
+    sort: Kind = sorts.get(kind, "tool")
     way = Slot("way", sort, options, (LEANS, *(1.0 for _ in options[1:])), tools["open"], tools["hand"])
-    step = random.random() < 0.5
+    step = kind != "pair" and random.random() < 0.5
     side = Slot("side", "step" if step else "tool", (next(names), "" if step else next(names)), (1.0, 1.0))
     return (way, side), options
 
@@ -300,8 +339,10 @@ def _rights(
         return {}, {}
     if kind == "confounded":
         return {"": options[0]}, {"": options[1]}
-    if kind == "order":
+    if kind in ("order", "skip", "pair"):
         return {"": options[1]}, {"": options[0]}
+    if kind == "named":
+        return {each: each for each in options}, dict(zip(options, (*options[1:], options[0]), strict=True))
     if not seen:
         first, second = random.sample(options[1:], 2)
         return {"": first}, {"": second}

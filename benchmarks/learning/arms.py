@@ -2,11 +2,12 @@
 
     none         told nothing
     last five    the last five runs of the family that passed by the verifier's word, in the prompt
+    overlap      the five runs that come first by "passed first, then overlap of tools, then newest", of all families
     table        a discounted Thompson table over families and options, obeyed to the letter
-    table, seen  the same, with what the agent sees as a further key: it knows which conditions there are
+    keyed table  the same, with what the agent sees as a further key: it knows which conditions there are
     ours         the library's runner as it comes, with an agent and a verifier and nothing else
 
-The agent is frozen: it learns nothing itself, and all arms have the one of `benchmarks.worlds_families`. The verifier
+The agent is frozen: it learns nothing itself, and all arms have the one of `benchmarks.learning.families`. The verifier
 says the truth but for a share of `FALSE` of the runs, the same ones in every arm. What is counted is the truth.
 """
 
@@ -21,8 +22,8 @@ from random import Random
 from typing import Any, NamedTuple, Protocol
 
 import muniment
-from benchmarks.worlds_code import make_code
-from benchmarks.worlds_families import (
+from benchmarks.learning.code import make_code
+from benchmarks.learning.families import (
     OPEN_MIND,
     Call,
     Family,
@@ -30,6 +31,7 @@ from benchmarks.worlds_families import (
     Played,
     Shares,
     expected_told,
+    make_held_out,
     make_plain,
     pick,
     segment_of,
@@ -47,6 +49,7 @@ __all__ = [
     "Row",
     "effect_of",
     "families_of",
+    "held_out_of",
     "play_arm",
     "stream_of",
 ]
@@ -105,6 +108,10 @@ class Turn(NamedTuple):
 
 class Arm(Protocol):
     def run(self, turn: Turn) -> tuple[Played, float, tuple[Line, ...]]: ...
+
+
+def held_out_of(seed: str) -> list[Family]:
+    return list(make_held_out(seed))
 
 
 def families_of(seed: str, kinds: Sequence[str] | None = None) -> list[Family]:
@@ -193,6 +200,34 @@ class LastFive:
         if verdict_of(turn, played.passed):
             self._kept[turn.family.name].append(transcript(turn.given, played.calls))
         return played, turn.family.expected(turn.given, turn.segment, shares), lines
+
+
+class Overlap:
+    """The three-line rule: passed first, then overlap of tools with those of the family, then newest."""
+
+    def __init__(self) -> None:
+        self._kept: list[tuple[bool, frozenset[str], str]] = []
+
+    def run(self, turn: Turn) -> tuple[Played, float, tuple[Line, ...]]:
+        ours = _tools_known(turn.family)
+        newest_first = self._kept[::-1]
+        ranked = sorted(newest_first, key=lambda each: (not each[0], -len(ours & each[1]) / len(ours | each[1])))
+        told = tuple(text for _, _, text in ranked[:KEPT])
+        shares = shares_told(turn.family, turn.given, told)
+        played = play_shares(turn, shares)
+        passed = verdict_of(turn, played.passed)
+        text = transcript(turn.given, played.calls)
+        told_text = text if passed else text.replace("Passed.", "Failed.")
+        self._kept.append((passed, frozenset(call.tool for call in played.calls), told_text))
+        return played, turn.family.expected(turn.given, turn.segment, shares), ()
+
+
+def _tools_known(family: Family) -> frozenset[str]:
+    """The tools that a caller of this family would name: all that its choices may call."""
+    named = {part for slot in family.slots for option in slot.options for part in option.split(">")}
+    return frozenset(
+        each for each in (*named, *(each for slot in family.slots for each in (slot.opens, slot.closes))) if each
+    )
 
 
 def transcript(given: Given, calls: Sequence[Call]) -> str:
@@ -342,7 +377,8 @@ def stage_of(memory: Any) -> str:
 ARMS: Mapping[str, Callable[[str], Arm]] = {
     "none": lambda _seed: Nothing(),
     "last five": lambda _seed: LastFive(),
+    "overlap": lambda _seed: Overlap(),
     "table": lambda seed: Table(seed, has_seen=False),
-    "table, seen": lambda seed: Table(seed, has_seen=True),
+    "keyed table": lambda seed: Table(seed, has_seen=True),
 }
 """Those that need no library."""
