@@ -48,8 +48,9 @@ from muniment.rules._summaries import (
     without_thoughts,
 )
 from muniment.rules.routing import Verdict, hold_back, is_dead_rate
+from muniment.verify.judging import failure, judged
 from muniment.verify.outputs import Output, ToolCall, Usage
-from muniment.verify.results import UNRUN, failure, is_pass, judged, says_nothing
+from muniment.verify.results import UNRUN, is_pass, says_nothing
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

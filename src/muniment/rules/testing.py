@@ -57,9 +57,10 @@ from muniment.runs.snapshots import get_run
 from muniment.store.items import latest
 from muniment.store.reading import content_of, list_entries
 from muniment.verify.constraint_files import parse_constraints
+from muniment.verify.judging import is_unjudged, judged
 from muniment.verify.outputs import Output, ToolCall, read_output
 from muniment.verify.regression import CaseResult, broken, constraints_of, grade, make_packs
-from muniment.verify.results import UNRUN, is_pass, is_unjudged, judged, taught_by
+from muniment.verify.results import UNRUN, is_pass, taught_by
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
