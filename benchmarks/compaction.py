@@ -21,7 +21,7 @@ from typing import Any
 import muniment
 from benchmarks.harness import report, timed, versus
 from muniment.core.ports.engine import Condition, Select
-from muniment.runs.resuming import load_log
+from muniment.runs.snapshots import load_log
 
 BATCH = 1000
 TAIL = 40

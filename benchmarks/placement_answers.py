@@ -93,7 +93,7 @@ def write(folder: Path, limit: int) -> list[Prompt]:
         every = (
             prompt
             for name in SETS
-            for prompt in prompts_of(data, name, near=None, has_wordings=False, has_whole=False, limit=limit)
+            for prompt in prompts_of(data, name, near=None, has_whole=False, limit=limit)
             if prompt.arm in ARMS
         )
         write_prompts(kept, every)

@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.puzzles import _MOVES, _OPERATIONS, Grid, Numbers, Puzzle, Strings, _value
 from muniment.contracts.learning import ReuseStateRecord
-from muniment.rules.tree_searching import TreeProblem
+from muniment.rules.tree_search import TreeProblem
 
 __all__ = ["space_of"]
 

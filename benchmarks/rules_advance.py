@@ -35,7 +35,7 @@ from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.core.stats import wilson_bounds
 from muniment.errors import Conflict, InvalidInput
 from muniment.handles.rulebook import Rulebook
-from muniment.rules.attempts import AgentTask
+from muniment.rules._attempts import AgentTask
 from muniment.verify.outputs import Output
 
 FAMILIES = ("invoices", "parcels", "refunds", "seats", "meters")

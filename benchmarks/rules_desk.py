@@ -18,7 +18,7 @@ from benchmarks.rules_worlds import Advice, Answer, Place, World
 from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.errors import Conflict, InvalidInput, InvalidRecord
 from muniment.handles.rulebook import Rulebook
-from muniment.rules.attempts import AgentTask
+from muniment.rules._attempts import AgentTask
 from muniment.verify.outputs import Output
 
 __all__ = ["ARMS", "Desk", "Fate", "Story"]

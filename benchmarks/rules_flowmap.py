@@ -31,13 +31,19 @@ from muniment.core.policy import FlowEstimatorKind, FlowMapPolicy
 from muniment.core.ports.engine import Insert
 from muniment.core.ports.schema import ItemRow
 from muniment.learning.folding import list_event_logs
-from muniment.rules.flowmap import aggregate
-from muniment.rules.flowmap.cells import code_cells
-from muniment.rules.flowmap.field import FlowField, fit_fields
-from muniment.rules.flowmap.logit import calibration_error
-from muniment.rules.flowmap.rows import ALL_BUCKETS, ALL_CODES, FlowRow, stage_of
-from muniment.rules.flowmap.snapshots import flow_snapshot
-from muniment.rules.flowmap.tally import FlowTally
+from muniment.rules import flow_map as aggregate
+from muniment.rules.flow_map import (
+    ALL_BUCKETS,
+    ALL_CODES,
+    FlowField,
+    FlowRow,
+    FlowTally,
+    calibration_error,
+    code_cells,
+    fit_fields,
+    flow_snapshot,
+    stage_of,
+)
 
 USER = "ana"
 OWNER = f"bank:user:{USER}"

@@ -27,11 +27,18 @@ from benchmarks.harness import report
 from muniment.contracts.runs import VerifierResult
 from muniment.core.policy import FlowMapPolicy, RoutePolicy
 from muniment.core.record import RULECRAFT_VERSION
-from muniment.rules.effort import goal_plan
-from muniment.rules.flowmap.aggregate import interventions
-from muniment.rules.flowmap.rows import ALL_BUCKETS, FlowRow, FlowTask, Rung, Tried, k_band, stage_of
-from muniment.rules.flowmap.tally import FlowTally
-from muniment.rules.rollouts.budget import Caps, Goal, Made, Spent, goal_of, next_step
+from muniment.rules.flow_map import (
+    ALL_BUCKETS,
+    FlowRow,
+    FlowTally,
+    FlowTask,
+    Rung,
+    Tried,
+    interventions,
+    k_band,
+    stage_of,
+)
+from muniment.rules.rollouts import Caps, Goal, Made, Spent, goal_of, goal_plan, next_step
 
 BUCKET = "I2|maths|clarity_med"
 COST = 100.0

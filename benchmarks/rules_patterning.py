@@ -38,8 +38,7 @@ from muniment.contracts.rules import PatterningPlan
 from muniment.core.policy import PatterningPolicy
 from muniment.core.stats import mean_bounds
 from muniment.errors import IllConditioned
-from muniment.rules.patterning.stages import base_weights, planned_weights, stage_of
-from muniment.rules.patterning_measuring import TrainAndEvaluate, run_patterning
+from muniment.rules.patterning import TrainAndEvaluate, base_weights, planned_weights, run_patterning, stage_of
 
 Vector = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]

@@ -36,12 +36,8 @@ from benchmarks.puzzles import FAMILIES, STRATEGIES, Puzzle, read_puzzle
 from muniment.core.policy import RoutePolicy
 from muniment.core.scope import RunMode
 from muniment.handles.runner import AgentTask
-from muniment.rules.routing.bucket_stats import BucketStats
-from muniment.rules.routing.climbing import Attempt, next_step
-from muniment.rules.routing.ladders import budgets_of
-from muniment.rules.routing.log_rows import LogRow
-from muniment.rules.routing.records import RouteDecision, RouteRequest, Tier
-from muniment.rules.routing.router import route
+from muniment.rules._records import RouteDecision, RouteRequest, Tier
+from muniment.rules.routing import BucketStats, LogRow, RouteAttempt, budgets_of, next_step, route
 from muniment.verify.buckets import bucket_key
 
 POLICY = RoutePolicy()
@@ -125,18 +121,18 @@ def routed(given: Sequence[Given], *, learns: bool = True) -> list[Outcome]:
     return found
 
 
-def climb(given: Given, decision: RouteDecision) -> list[tuple[Attempt, RunMode]]:
-    made: list[tuple[Attempt, RunMode]] = []
+def climb(given: Given, decision: RouteDecision) -> list[tuple[RouteAttempt, RunMode]]:
+    made: list[tuple[RouteAttempt, RunMode]] = []
     while True:
         step = next_step(decision, [each for each, _ in made])
         if step.action not in ("hot", "probe", "full"):
             return made
         tried = try_once(given, len(made), step.action)
         verdict, outcome = ("PASS", "OK") if tried.passed else ("FAIL", "FAIL")
-        made.append((Attempt(verdict, outcome, step.action, cost=tried.cost), step.mode or "main"))
+        made.append((RouteAttempt(verdict, outcome, step.action, cost=tried.cost), step.mode or "main"))
 
 
-def row_of_attempt(attempt: Attempt, mode: RunMode, number: int) -> LogRow:
+def row_of_attempt(attempt: RouteAttempt, mode: RunMode, number: int) -> LogRow:
     return LogRow(
         verdict=attempt.verdict,
         outcome=attempt.outcome,

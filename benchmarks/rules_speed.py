@@ -32,12 +32,11 @@ import muniment
 from benchmarks.harness import report
 from benchmarks.learning_speed import PASS, WORDS, Clocked, compare
 from muniment.learning.stored_memory import StoredMemory
-from muniment.rules.promotion.activation import rule_in
-from muniment.rules.promotion.gate import rule_digest
-from muniment.rules.promotion.records import GateCheck, GateReport, TestOutcome
-from muniment.rules.rulebook.rule_cache import RuleCache
-from muniment.rules.rulebook_reading import names_for
-from muniment.rules.rulebook_writing import Book, RulebookEdit, edit_rulebook, report_draft
+from muniment.rules._gate import rule_digest
+from muniment.rules._records import GateCheck, GateReport, TestOutcome
+from muniment.rules.activation import rule_in
+from muniment.rules.rulebook import Book, RulebookEdit, edit_rulebook, report_draft
+from muniment.rules.selection import RuleCache, names_for
 
 USER = "ana"
 OWNER = f"bank:user:{USER}"

@@ -34,9 +34,7 @@ from benchmarks.puzzle_spaces import space_of
 from benchmarks.puzzles import _GROUPS, FAMILIES, Puzzle, Strings, _apply, make_puzzle
 from muniment.core.canonical import canonical_text
 from muniment.core.policy import TreePolicy
-from muniment.rules.tree_search.answers import Child, Expanded, Scored, Verified
-from muniment.rules.tree_search.search import TreeSearch
-from muniment.rules.tree_searching import TreeProblem, search_tree
+from muniment.rules.tree_search import Child, Expanded, Scored, TreeProblem, TreeSearch, Verified, search_tree
 from muniment.verify.buckets import bucket_key
 
 LONG = {

@@ -160,12 +160,38 @@ def ordinary(folder: Path, counted: dict[str, int]) -> list[str]:
     return sorted(found)
 
 
+def lay_out(
+    verbs: list[str], nouns: list[str], opposed: list[str], ordinary_words: list[str], forms: list[str]
+) -> bytes:
+    """A sorted line for each word, then the wider groups of each group of verbs: `related.py` looks words up in it."""
+    rows: dict[str, tuple[list[str], list[str], list[str], list[str]]] = {}
+
+    def row(word: str) -> tuple[list[str], list[str], list[str], list[str]]:
+        return rows.setdefault(word, ([], [], [], []))
+
+    for number, line in enumerate(verbs):
+        for word in line.partition("|")[0].split():
+            row(word)[0].append(str(number))
+    for number, line in enumerate(nouns):
+        for word in line.split():
+            row(word)[1].append(str(number))
+    for one, other in map(str.split, opposed):
+        row(one)[2].append(other)
+        row(other)[2].append(one)
+    for mark, words in (("o", ordinary_words), ("i", forms)):
+        for word in words:
+            row(word)[3].append(mark)
+    lines = sorted("|".join((word, *(" ".join(part) for part in parts))) for word, parts in rows.items())
+    wider = [line.partition("|")[2] for line in verbs]
+    return zlib.compress(("\n".join(lines) + "\n\n" + "\n".join(wider)).encode(), 9)
+
+
 def main() -> None:
     folder = Path(sys.argv[1])
     counted = counts(folder)
     forms = sorted({form for base, held in irregular(folder).items() if base in counted for form in held})
     blocks = [verb_groups(folder), noun_groups(folder), opposites(folder, counted), ordinary(folder, counted), forms]
-    made = zlib.compress("\n\n".join("\n".join(block) for block in blocks).encode(), 9)
+    made = lay_out(*blocks)
     TARGET.write_bytes(made)
     text = READER.read_text("utf-8")
     READER.write_text(re.sub(r'(?m)^_DIGEST = "\w*"', f'_DIGEST = "{hashlib.sha256(made).hexdigest()}"', text), "utf-8")

@@ -42,8 +42,8 @@ from muniment.memory.documents.records import Chunk, CorpusDocument
 from muniment.memory.episodes.given_summary import GivenSummary
 from muniment.memory.extraction import ExtractionReport
 from muniment.memory.facts.candidate_records import Candidate, CandidateStatus, Unheard
-from muniment.memory.profile import Profile
 from muniment.memory.hits import Hit
+from muniment.memory.profile import Profile
 from muniment.memory.turns import EpisodeCandidate
 from muniment.moving.portable import MoveReport, System
 from muniment.packets.builds import Build
@@ -53,22 +53,19 @@ from muniment.packets.tracing import Telling
 from muniment.packets.turns import RunTurn, TurnKind
 from muniment.research.outside.url_check import UrlChecker
 from muniment.research.run_records import AgentResult, CheckedClaim, Citation, DraftCheck, GatesFile, PivotDecision, ResearchManifest, SourceCheck, SuppliedSource, SynthesisInput, WaveResult
-from muniment.rules.attempt_records import Done
-from muniment.rules.attempts import AgentTask
-from muniment.rules.effort import Router
-from muniment.rules.flowmap.suggest import Suggestion
-from muniment.rules.promotion.records import AdvanceReport, GateReport, LintFinding, PromotionReport, ReplayReport, RulebookRevision
-from muniment.rules.promotion.tests import MadeTests
-from muniment.rules.promotion.trials import CanaryVerdict
-from muniment.rules.rollouts.budget import Caps
-from muniment.rules.routing.records import RateReport, RouteDecision, RouteRequest
-from muniment.rules.rule_drafting import Submitted
-from muniment.rules.rule_selecting import RuleSelection
-from muniment.rules.rulebook.statistics import RuleStats
-from muniment.rules.rulebook_reading import Report, RuleTest
-from muniment.rules.tree_searching import TreeProblem
+from muniment.rules import rulebook
+from muniment.rules._attempts import AgentTask
+from muniment.rules._gate import CanaryVerdict
+from muniment.rules._records import AdvanceReport, GateReport, LintFinding, PromotionReport, RateReport, ReplayReport, RouteDecision, RouteRequest, RulebookRevision
+from muniment.rules._statistics import RuleStats
+from muniment.rules._tests import MadeTests
+from muniment.rules.flow_map import Suggestion
+from muniment.rules.rollouts import Caps, Done, Router
+from muniment.rules.rulebook import Report, RuleTest, Submitted
+from muniment.rules.selection import RuleSelection
+from muniment.rules.tree_search import TreeProblem
 from muniment.runs.drift import DriftReport
-from muniment.runs.reading import Resumed
+from muniment.runs.snapshots import Resumed
 from muniment.runs.records import ClaimStatus, CountedFailure, OpenQuestion, RunClaim, RunConflict, RunLog
 from muniment.store import transfer
 from muniment.store.ledger import EntryDraft, EntryKind, LedgerEntry, Receipt, Resolved, RunState, StopReason

@@ -40,6 +40,7 @@ times = st.sampled_from(
 bodies = st.one_of(texts, texts.map('{{"content":"{}"}}'.format), st.just("word " * 400))
 _VALUES: dict[str, st.SearchStrategy[Any]] = {
     "id": ids,
+    "ids": st.lists(ids, min_size=1, max_size=4).map("\n".join),
     "name": texts,
     "instant": times,
     "word": st.one_of(st.sampled_from(WORDS), texts),

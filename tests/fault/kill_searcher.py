@@ -14,7 +14,7 @@ import sys
 from itertools import count
 
 import muniment
-from muniment.rules.tree_searching import TreeProblem, search_tree
+from muniment.rules.tree_search import TreeProblem, search_tree
 
 GOAL = 1234
 

@@ -13,7 +13,7 @@ from muniment.contracts.rules import RuleRecord
 from muniment.errors import Conflict, GateFailed, InvalidInput, MunimentError, WrongStage
 from muniment.learning.banks import memory_drafts, write_bank
 from muniment.learning.stored_memory import StoredMemory
-from muniment.rules.promotion.gate import rule_digest
+from muniment.rules._gate import rule_digest
 from muniment.testing.stories import COUNTING, RuleStory
 from products import for_each
 

@@ -21,7 +21,7 @@ from rule_stores import at
 
 from deployments import FreshStore, on
 from muniment.handles.memory import Memory
-from muniment.rules.promotion.rollback import state_at
+from muniment.rules.rulebook import state_at
 from muniment.store.engines.opening import open_engine
 from muniment.testing.stories import COUNTING, RuleStory
 from warm_commands import run_script

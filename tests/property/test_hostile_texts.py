@@ -32,8 +32,8 @@ from muniment.packets.page.lines import quoted
 from muniment.research import drafts
 from muniment.research.outside.page_text import read_text
 from muniment.research.reading import marks
-from muniment.runs.compaction.transitions import failure_fingerprint
-from muniment.runs.markdown import escaped
+from muniment.runs.fold import failure_fingerprint
+from muniment.runs.narrative import escaped
 from muniment.store.secrets import redact_text, redact_value
 from muniment.verify.facts.claims import read_claim
 from muniment.verify.facts.evidence import pick_evidence

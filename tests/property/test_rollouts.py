@@ -12,8 +12,8 @@ import muniment
 from muniment.contracts.schemas import validate
 from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.handles.runner import Done
-from muniment.rules.attempts import AgentTask
-from muniment.rules.rollouts.best_attempt import is_confirmed, rank_of
+from muniment.rules._attempts import AgentTask
+from muniment.rules._summaries import is_confirmed, rank_of
 
 pytestmark = pytest.mark.soak
 

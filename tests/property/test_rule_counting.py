@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from effort import examples
 from muniment.contracts.rules import RuleRecord
 from muniment.core.policy import RulePolicy
-from muniment.rules.promotion.records import RuleUse
-from muniment.rules.rulebook.publishing import published
-from muniment.rules.rulebook.statistics import RuleStats, stats_of, use_order
+from muniment.rules._records import RuleUse
+from muniment.rules._statistics import RuleStats, published, stats_of, use_order
 
 POLICY = RulePolicy()
 RULE = RuleRecord.from_wire(

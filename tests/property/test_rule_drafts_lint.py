@@ -17,9 +17,9 @@ from muniment.learning.fold.contrast import contrast, window
 from muniment.learning.fold.drafts import drafts
 from muniment.learning.fold.wording import Writer
 from muniment.learning.stored_memory import IntentParts, RunFacts, StepFacts
-from muniment.rules.promotion.consolidation import rule_of
-from muniment.rules.promotion.records import LintFinding
-from muniment.rules.rulebook.lint import is_clean, lint_rule
+from muniment.rules._consolidate import rule_of
+from muniment.rules._lint import is_clean, lint_rule
+from muniment.rules._records import LintFinding
 from muniment.store.injection import reads_like_instructions
 from muniment.store.secrets import redact_text
 from products import for_each

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from muniment.contracts.rules import RuleApplicability
 from muniment.core.predicates import Predicate, all_hold, predicate_of
 from muniment.errors import InvalidInput
-from muniment.rules.promotion.consolidation import are_apart, can_hold, cut_from, is_within, place_of
+from muniment.rules._consolidate import are_apart, can_hold, cut_from, is_within, place_of
 
 CONDITIONS = (
     'x_features.size == "large"',

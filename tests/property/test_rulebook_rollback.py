@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muniment.rules.promotion.records import RulebookRevision
-from muniment.rules.promotion.rollback import plan_rollback, state_at
+from muniment.rules._records import RulebookRevision
+from muniment.rules.rulebook import plan_rollback, state_at
 
 RULES = ("a", "b", "c", "d")
 

@@ -14,19 +14,19 @@ from effort import examples
 from muniment.core.canonical import canonical_text
 from muniment.core.policy import TreePolicy
 from muniment.errors import MunimentError
-from muniment.rules.tree_search.answers import (
+from muniment.rules.tree_search import (
     Answer,
     Ask,
     Child,
     Expanded,
     Failed,
     Scored,
+    TreeSearch,
     Verified,
     answer_wire,
     children_of,
     read_answer,
 )
-from muniment.rules.tree_search.search import TreeSearch
 
 pytestmark = pytest.mark.req("RC-22")
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import muniment
 from muniment.contracts.runs import RolloutSummary, VerifierResult
-from muniment.rules.routing.records import RouteDecision
+from muniment.rules._records import RouteDecision
 from muniment.surfaces.cli.main import cli
 from products import for_each
 

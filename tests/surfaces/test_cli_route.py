@@ -9,7 +9,7 @@ import pytest
 from cli_room import Commands, copied, in_folder
 
 import muniment
-from muniment.rules.routing.records import RateReport, RouteDecision
+from muniment.rules._records import RateReport, RouteDecision
 
 BUCKET = "I2|math|clarity_high"
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}

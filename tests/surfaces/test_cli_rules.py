@@ -25,8 +25,8 @@ from rules_room import (  # noqa: F401
 import muniment
 from muniment.contracts.rules import CandidateSelectRequest, CandidateSelectResponse
 from muniment.learning.stored_memory import StoredMemory
-from muniment.rules.promotion.records import GateReport, LintFinding, PromotionReport, ReplayReport, RulebookRevision
-from muniment.rules.rulebook.arms import in_arm
+from muniment.rules._records import GateReport, LintFinding, PromotionReport, ReplayReport, RulebookRevision
+from muniment.rules._select import in_arm
 from muniment.surfaces.cli.hints import in_words_of_commands
 from muniment.surfaces.cli.main import cli
 from muniment.surfaces.cli.terminal import bar, spanned, sparkline

@@ -237,18 +237,6 @@ def test_narrative_is_that_of_the_snapshot(store: dict[str, str]) -> None:
     assert f"retracted claim {store['quiet']}: It is quiet there." in page
 
 
-@pytest.mark.req("CS-11")
-def test_narrative_says_what_changed(store: dict[str, str]) -> None:
-    changed = document("run", "narrative", RUN, "--diff", "1")
-    assert (changed["sequence_a"], changed["sequence_b"]) == (1, 2)
-    assert [each["id"] for each in changed["claims_retracted"]] == [store["quiet"]]
-    assert {"name": "used.tokens", "a": 0, "b": 100} in changed["budgets"]
-    shown = text("run", "narrative", RUN, "--diff", "1")
-    assert f"- {store['quiet']} (candidate → retracted): It is quiet there." in shown
-    assert text("run", "narrative", RUN, "--diff", "2").endswith("nothing changed\n")
-    assert failure("run", "narrative", RUN, "--diff", "7", code=1)["code"] == "not_found"
-
-
 # -- resume ---------------------------------------------------------------------------------------------
 
 
@@ -316,6 +304,8 @@ def test_claims_on_a_document_and_the_run_that_loses_it(store: dict[str, str]) -
 @pytest.mark.req("CS-08")
 def test_a_locked_run_is_shown_and_opened_only_when_it_holds(store: dict[str, str]) -> None:
     assert failure("run", "unlock", RUN, "--reason", "why not", code=1)["code"] == "conflict"
+    with muniment.open("muniment.db") as mem:
+        mem.resume(RUN).run.log.claim("It is free.", evidence=[store["found"]], status="verified")
     alter("muniment.db", store["found"], "frei", "voll")
     assert failure("run", "snapshot", RUN, "--take", code=1)["code"] == "run_locked"
     assert "LOCKED" in text("run", "list")
@@ -338,10 +328,10 @@ def test_a_locked_run_is_shown_and_opened_only_when_it_holds(store: dict[str, st
 
 
 @pytest.mark.req("CS-13")
-def test_drift_measures_and_advises(store: dict[str, str]) -> None:
+def test_drift_measures(store: dict[str, str]) -> None:
     report = document("run", "drift")
     assert (report["runs"], report["steps"], report["snapshots"]) == (2, 1, 2)
-    assert report["advice"] == "not enough steps"
+    assert report["loop_rate"] == 0.0
     assert document("run", "drift", "--user", "bob")["steps"] == 0
     assert document("run", "drift", "--run", RUN)["steps"] == 1
     assert document("run", "drift", "--since", "2100-01-01")["runs"] == 0
@@ -350,8 +340,7 @@ def test_drift_measures_and_advises(store: dict[str, str]) -> None:
         "2 runs, 1 step, 1 action, 2 snapshots",
         "loops:",
         "forgotten constraints:",
-        "too few steps to advise",
-        "18 counted events",
+        "verified claims:",
     ):
         assert piece in shown
     assert failure("run", "drift", "--since", "2026-02-01", "--until", "2026-01-01", code=2)["path"] == "$.until"

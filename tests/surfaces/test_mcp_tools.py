@@ -86,7 +86,7 @@ def test_from_words_to_an_answer_and_back_to_the_words(memory: Memory, mode: str
         given = {"key": "user.city", "value": "Berlin", "sources": [event], "quote": "Berlin", "confidence": 1}
         fact = structured(await client.call_tool("remember", given))["fact"]
         assert fact["sources"] == [event]
-        found = structured(await client.call_tool("search_memory", {"query": "Where does she live?", "k": 5}))
+        found = structured(await client.call_tool("search_memory", {"query": "Which city did she move to?", "k": 5}))
         assert {hit["id"] for hit in found["hits"]} == {event, fact["fact_id"]}
         composed = structured(await client.call_tool("get_context", {"query": "Where did I move?", "max_tokens": 512}))
         assert "Berlin" in composed["text"]

@@ -16,7 +16,7 @@ from muniment.core.record import Record
 from muniment.core.scope import RuleType, ScopeLevel, Trust
 from muniment.handles.runner import Runner
 from muniment.packets.builds import Build
-from muniment.runs.reading import Resumed
+from muniment.runs.snapshots import Resumed
 from muniment.store.ledger import Role, StopReason
 from muniment.surfaces.operations.rows import LOCAL, OPERATIONS
 from muniment.surfaces.operations.signatures import public_members, signature_of

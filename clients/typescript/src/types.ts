@@ -49,7 +49,9 @@ export type ObserveArguments = Given<Omit<Records["ObserveArguments"], "role" | 
 export type ObserveToolArguments = Given<Omit<Records["ObserveToolArguments"], "name" | "content">>;
 export type Observation = Given<Records["ObserveArguments"]> & { tool?: Records["ToolCall"] | undefined };
 export type RecordArguments = Given<Omit<Records["RecordArguments"], "messages">>;
-export type RememberArguments = Given<Omit<Records["RememberArguments"], "key" | "value">>;
+type Remembered = Omit<Records["RememberArguments"], "key" | "value">;
+/** The server answers what is missing; a program learns it when it is compiled. */
+export type RememberArguments = Given<Remembered & Required<Pick<Remembered, "sources">>>;
 export type SearchArguments = Given<Omit<Records["SearchArguments"], "query">>;
 export type ComposeArguments = Given<Omit<Records["ComposeArguments"], "purpose">>;
 export type FinishArguments = Given<Pick<Records["FinishRunArguments"], "stop_reason" | "verifier_result">>;

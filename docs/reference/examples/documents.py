@@ -50,7 +50,7 @@ print(corpus.retract("payment", "cards are no longer taken").status)
 
 # -- corpus.forget
 print(sorted(corpus.forget("hours").counts))
-# → ['entries', 'items', 'segments']
+# → ['entries', 'items']
 
 # -- mem.store.values
 values = mem.store.values("notes")  # kept values by namespace and key, as LangGraph's store has them

@@ -25,7 +25,7 @@ print(run.run_id.startswith("run_"))
 # → True
 
 # -- run.observe
-said = run.observe("user", "I moved to Berlin in May. I am vegetarian now.", ts="2026-06-01T10:00:00Z")
+said = run.observe("user", "I live in Berlin. I am vegetarian now.", ts="2026-06-01T10:00:00Z")
 print(said.role, said.trust)
 # → user user
 
@@ -53,7 +53,6 @@ print(len(run.record(messages)), len(run.record(messages)))  # the list as you h
 for candidate in run.extract():  # by rule; model=… asks a model of yours
     print(candidate.key, candidate.value, candidate.status)
 # → user.location Berlin promoted
-# → user.diet vegetarian promoted
 
 # -- run.remember
 seat = run.remember("user.preference.seat", "garden", sources=[both[0].id])
@@ -62,7 +61,7 @@ print(seat.status)
 
 # -- run.facts
 print({fact.fact_key: fact.value for fact in run.facts()})
-# → {'user.diet': 'vegetarian', 'user.location': 'Berlin', 'user.preference.seat': 'garden'}
+# → {'user.location': 'Berlin', 'user.preference.seat': 'garden'}
 
 # -- run.propose
 waits = run.propose("user.employer", "Acme", sources=[said.id], confidence=0.4, reason="a guess")
@@ -110,6 +109,14 @@ print(run.memory.judge_insight(guess.id, "validated", sources=[both[0].id]).vali
 print(run.memory.promote_insight(guess.id, key="user.preference.place").value)
 # → She prefers quiet places.
 
+# -- run.profile
+print(run.profile().lines[0].text)  # her own words, oldest first
+# → I live in Berlin. I am vegetarian now.
+
+# -- mem.profile
+print(mem.profile(user_id="bo").lines)  # empty for a user who said nothing
+# → ()
+
 # -- run.procedure
 way = run.procedure("booking", {"steps": ["ask for the time", "call the place"]}, priority=5)
 print(way.task_type)
@@ -137,7 +144,7 @@ print(run.summarize("She wants a vegetarian place in Berlin at eight.", sources=
 # -- run.search
 for hit in run.search("vegetarian", k=1):
     print(hit.kind, hit.text)
-# → event I moved to Berlin in May. I am vegetarian now.
+# → event I live in Berlin. I am vegetarian now.
 
 # -- run.compose
 later = mem.run(user_id="ana", agent_id="support", session_id="friday")
@@ -194,7 +201,7 @@ for telling in mem.why("Berlin")[:1]:
 
 # -- mem.ledger
 print(mem.ledger.get(said.id).content)
-# → I moved to Berlin in May. I am vegetarian now.
+# → I live in Berlin. I am vegetarian now.
 
 # -- mem.ledger.get
 print(mem.ledger.get(said.id).role)
@@ -205,12 +212,12 @@ print([entry.role for entry in mem.ledger.entries(user_id="ana", session_id="mon
 # → ['system', 'user']
 
 # -- mem.ledger.content
-print(mem.ledger.content(said.id, start=0, length=10))
-# → I moved to
+print(mem.ledger.content(said.id, start=0, length=9))
+# → I live in
 
 # -- mem.ledger.resolve
 print(mem.ledger.resolve(said.id).text)
-# → I moved to Berlin in May. I am vegetarian now.
+# → I live in Berlin. I am vegetarian now.
 
 # -- mem.ledger.answers
 later.observe("assistant", "She lives in Berlin [1].", build=build)
@@ -238,15 +245,15 @@ print(run.ledger.get(said.id).id == said.id)
 
 # -- run.ledger.get
 print(run.ledger.get(said.id).content)
-# → I moved to Berlin in May. I am vegetarian now.
+# → I live in Berlin. I am vegetarian now.
 
 # -- run.ledger.entries
 print([entry.content for entry in run.ledger.entries(q="garden")])
 # → ['Is there a garden?', '']
 
 # -- run.ledger.content
-print(run.ledger.content(said.id, length=7))
-# → I moved
+print(run.ledger.content(said.id, length=6))
+# → I live
 
 # -- run.ledger.resolve
 print(run.ledger.resolve(said.id).text == said.content)
@@ -422,6 +429,10 @@ print(mem.verify().ok)
 print(type(mem.store).__name__)  # upkeep: users, import and export, rebuild
 # → MemoryStore
 
+# -- mem.store.extracted
+print(mem.store.extracted)  # what a model read in the background: none was given
+# → None
+
 # -- mem.store.tenants
 print(mem.store.tenants())
 # → ['default']
@@ -451,14 +462,14 @@ print(len(lines) > 3)
 # -- mem.store.import_memory
 with muniment.open() as elsewhere:
     print(elsewhere.store.import_memory(lines, user_id="ana").written)
-# → {'facts': 4, 'messages': 8, 'summaries': 1}
+# → {'facts': 3, 'messages': 8, 'summaries': 1}
 
 # -- mem.store.import_from
 from pathlib import Path
 
 Path("memories.json").write_text('{"results": [{"id": "m1", "memory": "Likes jazz", "user_id": "ben"}]}')
 print(mem.store.import_from("mem0", ["memories.json"], dry_run=True).written)
-# → {'facts': 1, 'memories': 1}
+# → {'memories': 1}
 
 # -- mem.store.rebuild
 print(mem.store.rebuild().repaired)
@@ -513,7 +524,7 @@ with muniment.open() as elsewhere:
 # -- mem.forget
 receipt = mem.forget(event=said.id)
 print(sorted(receipt.counts))
-# → ['entries', 'items', 'proofs', 'segments', 'vectors']
+# → ['entries', 'items', 'proofs', 'segments', 'statements', 'vectors']
 
 # -- mem.close
 mem.close()

@@ -498,7 +498,7 @@ class ComposePolicy(Record):  # MP-18
 
 
 class CompactionPolicy(Record):
-    """The defaults are those of the contract; `drift` says whether they should move."""
+    """The defaults are those of the contract; the rates that `drift` measures are what justifies changing them."""
 
     auto: bool = True
     """Compact when a step makes it due. Otherwise only `run.log.compact()` does."""
@@ -520,16 +520,6 @@ class CompactionPolicy(Record):
     """Identical actions in a row that make a loop."""
     stall_steps: Annotated[Integer, Field(ge=1)] = 3
     """Steps without new evidence and without progress on a claim that make a stall."""
-    drift_steps_min: Positive = 30
-    """With fewer steps in its window, `drift` does not advise."""
-    loop_rate_max: float = Field(default=0.05, ge=0, le=1)
-    """Loops an action; above it the thresholds are too high or the agent is stuck."""
-    stall_rate_max: float = Field(default=0.05, ge=0, le=1)
-    """Stalls a step."""
-    forgotten_rate_max: float = Field(default=0.02, ge=0, le=1)
-    """Forgotten constraints a step."""
-    drift_p_max: float = Field(default=0.05, gt=0, lt=0.5)
-    """The chance of being wrong at which `drift` still advises to move a threshold."""
 
 
 # -- verify ---------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from muniment.core.limits import remembered
+from muniment.core.limits import checkpoint, remembered
 from muniment.errors import InvalidInput, TooLarge
 
 __all__ = ["PROGRAM_MAX", "STEPS_MAX", "Pattern", "compile_pattern"]
@@ -176,6 +176,7 @@ class _Automaton:
             if known is not _UNKNOWN:
                 state = known
             else:
+                checkpoint()
                 state, cost = self._move(state, symbol)
                 steps += cost
                 if steps > STEPS_MAX:

@@ -20,8 +20,8 @@ from muniment.core.scope import ScopeLevel, bank_holder, bank_level, bank_names,
 from muniment.learning.banks import held_of
 from muniment.memory.facts.records import StoredCandidate, StoredFact
 from muniment.memory.index import count_unindexed
-from muniment.rules.rule_promoting import verdict_of
-from muniment.rules.rulebook_writing import Book
+from muniment.rules.promotion import verdict_of
+from muniment.rules.rulebook import Book
 from muniment.store.background.leases import open_leases
 from muniment.store.forget import SCRUB_DUE
 from muniment.store.items import Item

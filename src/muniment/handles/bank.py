@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from muniment.learning.proposals.records import LessonReport
     from muniment.learning.reuse.puct import PuctTerms
     from muniment.learning.stored_memory import IntentParts, StoredMemory
-    from muniment.rules.flowmap.suggest import Suggestion
+    from muniment.rules.flow_map import Suggestion
     from muniment.store.context import Context
 
 __all__ = ["Bank", "kinds_asked"]
@@ -168,7 +168,7 @@ class Bank:
 
         Of one bucket, or of all. Logs are read one by one, in memory that does not grow with their number.
         """
-        from muniment.rules.flowmap_reading import flow_map
+        from muniment.rules.flow_map import flow_map
 
         return flow_map(
             self._ctx,
@@ -182,7 +182,7 @@ class Bank:
 
     def suggest_thresholds(self, snapshot: FlowMapSnapshot) -> tuple[Suggestion, ...]:
         """What a flow map would have the router's thresholds be. Nothing is set: whoever owns the policy decides."""
-        from muniment.rules.flowmap.suggest import suggest_thresholds
+        from muniment.rules.flow_map import suggest_thresholds
 
         policy = self._ctx.policy
         return suggest_thresholds(snapshot, policy.route.model_dump(), policy.flow)

@@ -21,16 +21,15 @@ from muniment.learning.lessons.uses import list_uses as list_lesson_uses
 from muniment.learning.lessons.view import DROPPED, SIGNED, Difference, Kin, state_of
 from muniment.learning.listing import LessonBank, find_kin, lesson_now
 from muniment.learning.plans import plan_in
-from muniment.rules.rule_promoting import SignedRequest, promote, retire
-from muniment.rules.rulebook.statistics import WITH
-from muniment.rules.rulebook_reading import list_uses
-from muniment.rules.rulebook_writing import Book
+from muniment.rules._statistics import WITH
+from muniment.rules.promotion import SignedRequest, promote, retire
+from muniment.rules.rulebook import Book, list_uses
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope
     from muniment.learning.stored_memory import StoredMemory
-    from muniment.rules.promotion.records import RuleUse
+    from muniment.rules._records import RuleUse
     from muniment.store.context import Context
     from muniment.store.ledger import EntryDraft
 

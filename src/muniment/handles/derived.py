@@ -23,8 +23,7 @@ from muniment.memory.working_state import project_state, state_without
 from muniment.packets.build_checking import build_fault
 from muniment.packets.mark_checking import mark_faults
 from muniment.packets.projection import project_answer
-from muniment.runs.compaction.snapshots import snapshots_id
-from muniment.runs.projection import (
+from muniment.runs.fold import (
     erased,
     project_actions,
     project_claim,
@@ -35,6 +34,7 @@ from muniment.runs.projection import (
     project_verification,
     run_without,
 )
+from muniment.runs.snapshots import snapshots_id
 from muniment.store.context import Context
 from muniment.store.derivation import (
     PATCHES,

@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from muniment.packets.builds import Build
     from muniment.packets.comparing import BuildDiff
     from muniment.packets.tracing import Telling
-    from muniment.rules.effort import Router
-    from muniment.runs.reading import Resumed
+    from muniment.rules.rollouts import Router
+    from muniment.runs.snapshots import Resumed
     from muniment.store import transfer
     from muniment.store.context import Noticing
     from muniment.store.derivation import Derived
@@ -288,7 +288,7 @@ class Memory:
         `since`, `until`: begun in that time; `q`: words of the objective, the task's type or the id; `around` a run.
         """
         from muniment.core.listing import listing_given, shown
-        from muniment.runs.listing import page_runs
+        from muniment.runs.snapshots import page_runs
 
         asked = listing_given(order=order, since=since, until=until, q=q, around=around, limit=limit)
         return list(shown(page_runs(self._ctx, tenant_id, user_id, asked), asked))
@@ -299,12 +299,12 @@ class Memory:
         `repair` takes up a run that is locked (else `RunLocked`), to put it right by new entries and `unlock` it. One
         that has ended is a `RunFinished`.
         """
-        from muniment.runs import reading as run_reading
+        from muniment.runs import snapshots as run_snapshots
 
         def handle(state: RunState) -> Run:
             return Run(self._ctx, state.scope, state.task_type, None, None, repairs=repair)
 
-        return run_reading.resume(self._ctx, tenant_id, run_id, handle, repairs=repair)
+        return run_snapshots.resume(self._ctx, tenant_id, run_id, handle, repairs=repair)
 
     def extract_pending(
         self,
@@ -449,7 +449,7 @@ class Memory:
     ) -> Study:
         """A research run taken up again, by whichever process; `directory` where its files have been moved."""
         from muniment.handles.study import open_study
-        from muniment.runs.reading import get_run
+        from muniment.runs.snapshots import get_run
 
         state = get_run(self._ctx, tenant_id, run_id)
         return open_study(self._ctx, Run(self._ctx, state.scope, state.task_type, None, None), directory)
@@ -507,7 +507,7 @@ class Memory:
     def diff(self, a: str, b: str, *, tenant_id: str = DEFAULT_TENANT) -> BuildDiff:
         """What changed between two builds, and why."""
         from muniment.packets.comparing import diff_builds
-        from muniment.rules.rulebook_reading import why_taken_out
+        from muniment.rules.rulebook import why_taken_out
 
         def why_no_rule(rule_id: str) -> str | None:
             return self._ctx.engine.read(tenant_id, lambda reader: why_taken_out(reader, tenant_id, rule_id))

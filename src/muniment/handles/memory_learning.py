@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from muniment.core.scope import Scope, ScopeLevel
     from muniment.handles.bank import Bank
     from muniment.learning.folding import Learned
-    from muniment.rules.routing.records import RateReport, RouteDecision, RouteRequest
+    from muniment.rules._records import RateReport, RouteDecision, RouteRequest
     from muniment.store.context import Context
 
 __all__ = ["MemoryLearning", "name_bank"]
@@ -57,7 +57,7 @@ class MemoryLearning:
         **more: Any,
     ) -> RouteDecision:
         """How to try a task, by how runs of its bucket (and `intent`) fared; `more` are fields of a `RouteRequest`."""
-        from muniment.rules.router_asking import Routing
+        from muniment.rules.routing import Routing
 
         _, owner = name_bank(user_id, agent_id, tenant_id)
         return Routing(self._ctx, tenant_id, owner).decide(asked, **more)
@@ -73,7 +73,7 @@ class MemoryLearning:
         until: str | datetime | None = None,
     ) -> RateReport:
         """How often outcomes stay unknown, formats break, failures recur; and what that asks for."""
-        from muniment.rules.router_asking import Routing
+        from muniment.rules.routing import Routing
 
         _, owner = name_bank(user_id, agent_id, tenant_id)
         return Routing(self._ctx, tenant_id, owner).rates(bucket_key=bucket_key, since=since, until=until)
@@ -101,7 +101,7 @@ class MemoryLearning:
         from muniment.handles.run import Run
         from muniment.handles.run_learning import learn_from
         from muniment.memory.patches import granted
-        from muniment.runs.reading import get_run
+        from muniment.runs.snapshots import get_run
 
         state = get_run(self._ctx, tenant_id, run_id)
         run = Run(self._ctx, state.scope, state.task_type, None, None, granted(grants))

@@ -28,11 +28,11 @@ class MemoryLog:
 
     def run_state(self, run_id: str, *, tenant_id: str = DEFAULT_TENANT) -> RunState:
         """A run by its id: what it is for, whether it has ended or is locked, and why."""
-        from muniment.runs import reading as run_reading
-        from muniment.runs.said_times import with_said_times
+        from muniment.runs import snapshots as run_snapshots
+        from muniment.runs.snapshots import with_spoken_times
 
-        state = run_reading.get_run(self._ctx, tenant_id, run_id)
-        return self._ctx.engine.read(tenant_id, lambda reader: with_said_times(reader, state))
+        state = run_snapshots.get_run(self._ctx, tenant_id, run_id)
+        return self._ctx.engine.read(tenant_id, lambda reader: with_spoken_times(reader, state))
 
     def turns(
         self,
@@ -68,23 +68,23 @@ class MemoryLog:
         self, run_id: str, sequence: int | None = None, *, tenant_id: str = DEFAULT_TENANT
     ) -> CompactionSnapshot:
         """A snapshot of a run, by default the latest, checked against the ledger that sealed it."""
-        from muniment.runs import reading as run_reading
+        from muniment.runs import snapshots as run_snapshots
 
-        return run_reading.get_snapshot(self._ctx, tenant_id, run_id, sequence)
+        return run_snapshots.get_snapshot(self._ctx, tenant_id, run_id, sequence)
 
     def snapshots(self, run_id: str, *, tenant_id: str = DEFAULT_TENANT) -> Iterator[CompactionSnapshot]:
         """The snapshots of a run, oldest first."""
-        from muniment.runs import reading as run_reading
+        from muniment.runs import snapshots as run_snapshots
 
-        return run_reading.list_snapshots(self._ctx, tenant_id, run_id)
+        return run_snapshots.list_snapshots(self._ctx, tenant_id, run_id)
 
     def check_snapshot(
         self, run_id: str, sequence: int | None = None, *, tenant_id: str = DEFAULT_TENANT
     ) -> SnapshotValidation:
         """A snapshot validated again from the store as it is now, and compared with a replay of the whole ledger."""
-        from muniment.runs import reading as run_reading
+        from muniment.runs.compaction import check_snapshot
 
-        return run_reading.check(self._ctx, tenant_id, run_id, sequence)
+        return check_snapshot(self._ctx, tenant_id, run_id, sequence)
 
     def narrative(self, run_id: str, sequence: int | None = None, *, tenant_id: str = DEFAULT_TENANT) -> str:
         """A snapshot as Markdown for people: eight sections, from the snapshot alone."""
@@ -101,10 +101,10 @@ class MemoryLog:
         until: Any = None,
         tenant_id: str = DEFAULT_TENANT,
     ) -> DriftReport:
-        """Loops, stalls, forgotten constraints, coverage, cost in a window, and whether the thresholds should move."""
-        from muniment.runs import drifting
+        """Count loops, stalls and forgotten constraints in a window, with rates and the cost of a verified claim."""
+        from muniment.runs.drift import measure_drift
 
-        return drifting.measure(self._ctx, tenant_id, user_id, run_id, since, until)
+        return measure_drift(self._ctx, tenant_id, user_id, run_id, since, until)
 
     def preview(
         self,
@@ -128,7 +128,7 @@ class MemoryLog:
         from muniment.core.policy import policy_named
         from muniment.packets.builds import load_build
         from muniment.packets.previewing import Settings, preview_build
-        from muniment.rules.rulebook_reading import why_taken_out
+        from muniment.rules.rulebook import why_taken_out
 
         def why_no_rule(rule_id: str) -> str | None:
             return self._ctx.engine.read(tenant_id, lambda reader: why_taken_out(reader, tenant_id, rule_id))

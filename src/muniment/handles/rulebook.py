@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from muniment.core.scope import BANK_PREFIX, bank_level
 from muniment.errors import InvalidInput
-from muniment.rules import rule_drafting, rule_testing
-from muniment.rules import rule_promoting as promoting
-from muniment.rules.rule_testing import named_tests
-from muniment.rules.rulebook_reading import (
+from muniment.rules import promotion, rulebook, testing
+from muniment.rules.rulebook import (
+    Book,
+    find_rule,
     list_reports,
     list_revisions,
     revision_of,
     versions_of,
 )
-from muniment.rules.rulebook_writing import Book, find_rule
+from muniment.rules.testing import named_tests
 from muniment.store.admission import is_id
 
 if TYPE_CHECKING:
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from muniment.core.scope import RuleType
     from muniment.learning.rule_state import RuleStage
     from muniment.learning.stored_memory import StoredMemory
-    from muniment.rules.promotion.records import (
+    from muniment.rules._gate import CanaryVerdict
+    from muniment.rules._records import (
         AdvanceReport,
         GateReport,
         LintFinding,
@@ -45,12 +46,10 @@ if TYPE_CHECKING:
         ReplayReport,
         RulebookRevision,
     )
-    from muniment.rules.promotion.tests import MadeTests
-    from muniment.rules.promotion.trials import CanaryVerdict
-    from muniment.rules.rule_drafting import Submitted
-    from muniment.rules.rule_selecting import RuleSelection
-    from muniment.rules.rulebook.statistics import RuleStats
-    from muniment.rules.rulebook_reading import Report, RuleTest
+    from muniment.rules._statistics import RuleStats
+    from muniment.rules._tests import MadeTests
+    from muniment.rules.rulebook import Report, RuleTest, Submitted
+    from muniment.rules.selection import RuleSelection
     from muniment.store.context import Context
     from muniment.verify.outputs import Output
 
@@ -86,7 +85,7 @@ class Rulebook:
 
     def rules(self, *, stage: RuleStage | None = None, include_all: bool = False) -> list[StoredMemory]:
         """The rules, oldest first: of one stage, or all but the retired, or with `include_all` those too."""
-        return promoting.list_rules(self._book, stage=stage, include_all=include_all)
+        return rulebook.list_rules(self._book, stage=stage, include_all=include_all)
 
     def get(self, rule_id: str) -> StoredMemory:
         """A rule of this book, whatever its standing."""
@@ -113,11 +112,11 @@ class Rulebook:
 
     def stats(self, rule_id: str, *, start: Any = None, end: Any = None) -> RuleStats:
         """What runs say of a rule: with it and without, by bucket; within a window, or since it is as it is."""
-        return promoting.rule_stats(self._book, rule_id, start=start, end=end)
+        return promotion.rule_stats(self._book, rule_id, start=start, end=end)
 
     def lint(self, rule: RuleRecord | Mapping[str, Any] | str) -> tuple[LintFinding, ...]:
         """What is wrong with a rule, given as a record or by its id."""
-        return rule_drafting.lint(self._book, rule)
+        return rulebook.lint(self._book, rule)
 
     def select(
         self,
@@ -132,7 +131,7 @@ class Rulebook:
         run_id: str = "none",
     ) -> RuleSelection:
         """Which of these rules a run of this kind would get: a look, which no run is told. `run_id` draws the arms."""
-        from muniment.rules.rule_selecting import ask_rules, read_asked
+        from muniment.rules.selection import ask_rules, read_asked
 
         if not is_id(run_id):
             raise InvalidInput("not the id of a run", path="$.run_id")
@@ -153,7 +152,7 @@ class Rulebook:
 
     def submit(self, draft: DistillDraft | Mapping[str, Any] | str) -> Submitted:
         """A draft, or a draft of the bank by its id, becomes a temporary rule: alone, merged, or as an exception."""
-        return rule_drafting.submit(self._book, draft)
+        return rulebook.submit(self._book, draft)
 
     def add(
         self,
@@ -165,9 +164,7 @@ class Rulebook:
         ttl: str | None = None,
     ) -> StoredMemory:
         """A rule that a person writes: in a layer of its own, inline, until its TTL. It is never promoted."""
-        return rule_drafting.add_user_rule(
-            self._book, body, title=title, type_=type, applicability=applicability, ttl=ttl
-        )
+        return rulebook.add_user_rule(self._book, body, title=title, type_=type, applicability=applicability, ttl=ttl)
 
     def make_tests(
         self, rule_id: str, *, constraints: Any = None, verifier: Callable[..., Any] | None = None
@@ -177,11 +174,11 @@ class Rulebook:
         With a `verifier` they are earlier tasks that the rule was not learnt from, and it says what passes. Without one
         they assert something of the answer, and are made from the runs it was learnt from and from others.
         """
-        return rule_testing.make_tests(self._book, rule_id, constraints, verifier)
+        return testing.make_tests(self._book, rule_id, constraints, verifier)
 
     def add_tests(self, rule_id: str, specs: Iterable[RegressionTestSpec | Mapping[str, Any]]) -> list[RuleTest]:
         """Tests of one's own."""
-        rule_testing.add_tests(self._book, rule_id, specs)
+        testing.add_tests(self._book, rule_id, specs)
         return self.tests(rule_id)
 
     def gate(
@@ -199,7 +196,7 @@ class Rulebook:
         `verifier` judges tests that were made with one. With `beside`, an active rule is tested as it would be once
         that exception stands beside it.
         """
-        return rule_testing.gate(
+        return testing.gate(
             self._book, rule_id, agent, verifier=verifier, beside=beside, executor=executor, timeout_s=timeout_s
         )
 
@@ -214,9 +211,7 @@ class Rulebook:
         timeout_s: float | None = None,
     ) -> ReplayReport:
         """Earlier tasks that the rule applies to and was not learnt from, newest first, each with it and without."""
-        return rule_testing.replay(
-            self._book, rule_id, agent, verifier, tasks=tasks, executor=executor, timeout_s=timeout_s
-        )
+        return testing.replay(self._book, rule_id, agent, verifier, tasks=tasks, executor=executor, timeout_s=timeout_s)
 
     def advance(
         self,
@@ -235,7 +230,7 @@ class Rulebook:
         replayed; put on trial with `share` of the runs (the policy's unless you say); watched; and promoted where the
         policy allows that without a signature. At most `max_calls` calls of the agent. It may be called on a schedule.
         """
-        from muniment.rules.rule_advancing import advance
+        from muniment.rules.advance import advance
 
         return advance(
             self._book,
@@ -252,7 +247,7 @@ class Rulebook:
 
     def canary(self, rule_id: str, *, share: float | None = None, bucket_keys: Sequence[str] = ()) -> StoredMemory:
         """Let a share of real runs try the rule, by the hash of their ids; of these buckets, or of all."""
-        return promoting.start_trial(self._book, rule_id, share=share, bucket_keys=bucket_keys)
+        return promotion.start_trial(self._book, rule_id, share=share, bucket_keys=bucket_keys)
 
     def watch(self, *, act: bool = True) -> dict[str, CanaryVerdict]:
         """What the trials, and the holdouts of active rules, say by now.
@@ -260,23 +255,23 @@ class Rulebook:
         With `act`, what is shown to be harmful is taken back, and a trial that has ended is ended; a rule is promoted
         only where the policy allows that without a signature.
         """
-        return promoting.watch(self._book, act=act)
+        return promotion.watch(self._book, act=act)
 
     def promote(self, rule_id: str, *, signed_by: str | None = None) -> PromotionReport:
         """Make a rule active: it has passed its gate, its replay and its trial, and somebody signs."""
-        return promoting.promote(self._book, rule_id, signed_by=signed_by)
+        return promotion.promote(self._book, rule_id, signed_by=signed_by)
 
     def retire(self, rule_id: str, *, reason: str, signed_by: str | None = None) -> PromotionReport:
         """Take a rule out of force."""
-        return promoting.retire(self._book, rule_id, reason=reason, signed_by=signed_by)
+        return promotion.retire(self._book, rule_id, reason=reason, signed_by=signed_by)
 
     def rollback(self, *, to: int, reason: str = "", signed_by: str | None = None) -> RulebookRevision:
         """The rulebook as it was in an earlier revision, in force again: the same rules, the same selections."""
-        return promoting.roll_back(self._book, to, reason=reason, signed_by=signed_by)
+        return promotion.roll_back(self._book, to, reason=reason, signed_by=signed_by)
 
     def publish(self) -> RulebookRevision | None:
         """Write what was counted into the rules, where selection reads it; None where nothing is new."""
-        return promoting.publish(self._book)
+        return promotion.publish(self._book)
 
     @property
     def level(self) -> Literal["user", "agent", "tenant"]:

@@ -511,7 +511,7 @@ class Run:
         and lets that decide. `event` is the id under which the output was observed; if with a build, its marks are no
         part of what it says. `grader` is a model that looks at every unit; a `Grading` says when it decides.
         """
-        from muniment.runs.citing import pointers_of
+        from muniment.runs.claims import pointers_of
         from muniment.verify import verifying
 
         given = verifying.read_output(output)

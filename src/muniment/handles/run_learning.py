@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from muniment.learning.run_blocks import RunBlocks
     from muniment.learning.stored_memory import IntentParts, StateParts
     from muniment.memory.patches import Writer
-    from muniment.rules.rule_selecting import RuleSelection
+    from muniment.rules.selection import RuleSelection
     from muniment.store.context import Context
     from muniment.store.ledger import EntryDraft
 
@@ -87,7 +87,7 @@ class RunLearning:
         Which rules on trial it gets, and which active ones it does without, is drawn by its id. With `keep=False` it
         is a look: the run is not told, and nothing counts.
         """
-        from muniment.rules.rule_selecting import read_asked, select_for_run
+        from muniment.rules.selection import read_asked, select_for_run
 
         asked = read_asked(
             self._ctx,

@@ -51,7 +51,7 @@ class RunLogHandle:
         """
         from muniment.errors import InvalidInput
         from muniment.packets.builds import build_of
-        from muniment.runs.compacting import compact_if_due
+        from muniment.runs.compaction import compact_if_due
         from muniment.runs.steps import ENDS, window_of, write_step
 
         if isinstance(builds, str | bytes) or not isinstance(builds, Iterable):
@@ -151,7 +151,7 @@ class RunLogHandle:
 
     def read(self) -> RunLog:
         """The run as its entries tell it: counts, claims, conflicts, failures, questions, coverage."""
-        from muniment.runs.resuming import load_log
+        from muniment.runs.snapshots import load_log
 
         policy = self._ctx.policy.compaction
         loaded = self._ctx.engine.read(self._scope.tenant_id, lambda reader: load_log(reader, self._scope, policy))
@@ -159,7 +159,7 @@ class RunLogHandle:
 
     def claims(self, status: ClaimStatus | None = None) -> list[RunClaim]:
         """The run's claims, in the order they were made."""
-        from muniment.runs.listing import check_claim_status
+        from muniment.runs.snapshots import check_claim_status
 
         check_claim_status(status)
         return [claim for claim in self.read().claims if status in (None, claim.status)]
@@ -185,14 +185,14 @@ class RunLogHandle:
 
     def compact(self, *, force: bool = True) -> CompactionSnapshot | None:
         """Snapshot the run: built, validated, kept. Without `force`, only where it is due; None where it is not."""
-        from muniment.runs.compacting import compact, compact_if_due
+        from muniment.runs.compaction import compact, compact_if_due
 
         return compact(self._writer()) if force else compact_if_due(self._writer())
 
     def unlock(self, reason: str) -> CompactionSnapshot:
         """Open a run that failed its compaction, once it has been put right: only if its snapshot now holds."""
         from muniment.memory.patches import said_of
-        from muniment.runs.compacting import unlock
+        from muniment.runs.compaction import unlock
 
         writer = self._writer()
         return unlock(writer, said_of(writer, reason, "$.reason"))

@@ -24,13 +24,20 @@ from muniment.core.scope import RunMode
 from muniment.errors import InvalidInput, InvalidRecord
 from muniment.learning.outside.lesson_models import lesson_writer
 from muniment.learning.recalling import bucket_given, features_given, intent_given, state_given
-from muniment.rules.attempt_records import Attempt, Done
-from muniment.rules.attempt_runs import Bench, TaskAsked
-from muniment.rules.attempts import AgentTask, RunNotes
-from muniment.rules.effort import goal_plan, routed_plan
-from muniment.rules.rollout_running import Rollout
-from muniment.rules.rollouts.budget import Caps, Known, goal_of
-from muniment.rules.routing.records import RouteDecision, RouteRequest
+from muniment.rules._attempts import AgentTask, RunNotes
+from muniment.rules._records import RouteDecision, RouteRequest
+from muniment.rules.rollouts import (
+    Attempt,
+    Bench,
+    Caps,
+    Done,
+    Known,
+    Rollout,
+    TaskAsked,
+    goal_of,
+    goal_plan,
+    routed_plan,
+)
 from muniment.verify.buckets import parse_bucket_key
 
 if TYPE_CHECKING:
@@ -38,8 +45,8 @@ if TYPE_CHECKING:
     from muniment.core.scope import Level
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
-    from muniment.rules.effort import Plan, Router
-    from muniment.rules.tree_searching import TreeProblem
+    from muniment.rules.rollouts import Plan, Router
+    from muniment.rules.tree_search import TreeProblem
 
 __all__ = ["MODES", "AgentTask", "Attempt", "Done", "RunNotes", "Runner"]
 
@@ -288,7 +295,7 @@ class Runner:
 def _check_tree(tree: Any, mode: str) -> None:
     if tree is None and mode != "tree":
         return
-    from muniment.rules.tree_searching import TreeProblem
+    from muniment.rules.tree_search import TreeProblem
 
     is_one = isinstance(tree, TreeProblem) or callable(tree)
     if not is_one or mode != "tree":

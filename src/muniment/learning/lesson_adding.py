@@ -34,7 +34,7 @@ from muniment.learning.proposals.records import LessonProposal, ShownEvent, Show
 from muniment.learning.recalling import bucket_named, intent_given
 from muniment.learning.stored_memory import IntentParts, RunFacts
 from muniment.memory.patches import texts_of
-from muniment.runs.resuming import run_item
+from muniment.runs.snapshots import run_item
 from muniment.store.items import latest
 from muniment.store.ledger import RunState, entry_of_row
 from muniment.store.reading import list_entries

@@ -27,7 +27,7 @@ from muniment.learning.proposals.records import (
     ShownRun,
 )
 from muniment.learning.quoted_words import folded, words_in
-from muniment.runs.reading import get_run
+from muniment.runs.snapshots import get_run
 from muniment.store.admission import is_id
 from muniment.store.injection import has_injection_form
 from muniment.store.items import latest, select_items

@@ -10,7 +10,7 @@ from muniment.core.canonical import short_id
 from muniment.core.record import Record
 from muniment.core.scope import is_bank
 from muniment.errors import InvalidRecord
-from muniment.runs.projection import change_of, erased, sources_named
+from muniment.runs.fold import change_of, erased, sources_named
 from muniment.store.admission import is_id
 from muniment.store.derivation import Projections, of_patches
 from muniment.store.items import Change, Item, digest_name

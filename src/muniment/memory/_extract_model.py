@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Protocol
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Protocol
 from muniment.core.canonical import canonical_text
 from muniment.core.limits import checkpoint
 from muniment.core.outside.calling import ThreadEach, settled, stop_if_told
+from muniment.core.outside.system import pause
 from muniment.core.policy import ExtractionPolicy
 from muniment.core.record import Absent, Count, Numeric, Record
 from muniment.errors import InvalidInput, ModelFailure, ModelMalformed, ModelRefused, ModelUnreachable, MunimentError
@@ -440,7 +440,7 @@ class MeteredModel:
         self._model = model
         self._policy = policy
         self._counter = counter
-        self._sleep = sleep or _pause
+        self._sleep = sleep or pause
         self.budget = ExtractionBudget() if budget is None else budget
         self.name = model.name
         self.calls = self.turns = self.tokens_in = self.tokens_out = 0
@@ -528,14 +528,6 @@ class MeteredModel:
 def _usage_of(error: ModelFailure | None) -> dict[str, Any]:
     details = {} if error is None else error.details or {}
     return {name: details[name] for name in ("tokens_in", "tokens_out") if name in details}
-
-
-def _pause(seconds: float) -> None:
-    """Wait, unless this work is stopped meanwhile."""
-    end = time.monotonic() + seconds
-    while (left := end - time.monotonic()) > 0:
-        time.sleep(min(left, 0.05))
-        checkpoint()
 
 
 def _wait_s(error: ModelFailure, attempt: int) -> float:

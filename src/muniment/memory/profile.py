@@ -242,14 +242,14 @@ def find_corrections(ranked: Sequence[_Candidate]) -> dict[int, tuple[int, ...]]
     Nothing is claimed by it: what may be outdated is shown with what was said after it.
     """
     holding: dict[str, list[int]] = {}
-    for at, each in enumerate(ranked):
-        for word in each.words.held:
+    for at, candidate in enumerate(ranked):
+        for word in candidate.words.held:
             holding.setdefault(word, []).append(at)
     found: dict[int, list[int]] = {}
     for at, late in enumerate(ranked):
         if late.said.row.correction < CORRECTION_MIN:
             continue
-        rare = [each for word in late.words.held if len(each := holding[word]) <= SHARED_BY_MAX]
+        rare = [places for word in late.words.held if len(places := holding[word]) <= SHARED_BY_MAX]
         shared = Counter(early for places in rare for early in places if ranked[early].place < late.place)
         for early in sorted(early for early, words in shared.items() if words >= SHARED_MIN):
             found.setdefault(early, []).append(at)

@@ -88,7 +88,12 @@ class LiveTurn:
         row = _TurnRow(
             entry.id, entry.scope.session_id, entry.seq, entry.ts, entry.kind, entry.role, entry.trust, flags
         )
-        said = {"speaker": entry.speaker, "metadata": entry.metadata, "tags": entry.tags, "entities": entry.entities}
+        said: dict[str, Any] = {
+            "speaker": entry.speaker,
+            "metadata": entry.metadata,
+            "tags": entry.tags,
+            "entities": entry.entities,
+        }
         if entry.tool is not None:
             said["tool"] = entry.tool.to_wire()
         if entry.cited is not None:

@@ -16,7 +16,7 @@ from muniment.core.policy import Policy
 from muniment.core.ports.engine import Condition, Reader, Transaction
 from muniment.core.ports.rows import select, texts
 from muniment.core.ports.schema import ENTRIES, ITEMS
-from muniment.core.record import JsonObject, Numeric, ValidationError, issues_of
+from muniment.core.record import Numeric, ValidationError, issues_of
 from muniment.core.requests import Expect, ObjectOrNone, Request, checked, one_of, whole
 from muniment.core.scope import IdText, Scope
 from muniment.errors import (
@@ -622,7 +622,7 @@ def _reload(ctx: Context, item: Item) -> Build:
     )
 
 
-def _read_pool(ctx: Context, body: JsonObject) -> Pool:
+def _read_pool(ctx: Context, body: dict[str, Any]) -> Pool:
     """The pool of a stored build, with its turns from the ledger: were one of them forgotten, so would be the build."""
     kept, tenant_id = body["pool"], body["request"]["scope"]["tenant_id"]
     ids = ids_in_kept(kept)

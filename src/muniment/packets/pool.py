@@ -267,7 +267,7 @@ def _kept_turn(turn: Turn) -> str | JsonObject:
     return turn.id if turn.excerpt is None else turn.to_wire()
 
 
-def ids_in_kept(wire: JsonObject) -> list[str]:
+def ids_in_kept(wire: dict[str, Any]) -> list[str]:
     """The ids of the turns that a kept pool names and does not hold."""
     named = [*(hit["turn"] for hit in wire["hits"]), *wire["window"]]
     return list(dict.fromkeys(turn for turn in named if isinstance(turn, str)))
@@ -288,7 +288,7 @@ def _named_evidence(value: Any) -> Iterator[str]:
             yield from _named_evidence(part)
 
 
-def read_kept(wire: JsonObject, turns: Mapping[str, Turn]) -> Pool:
+def read_kept(wire: dict[str, Any], turns: Mapping[str, Turn]) -> Pool:
     """The pool of a stored build, with the turns that it names. What an earlier composer kept of a hit and this one
     does not know is left out."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from muniment.core.canonical import short_id
-from muniment.runs.projection import change_of
+from muniment.runs.fold import change_of
 from muniment.store.items import Change, Item, digest_name
 from muniment.store.ledger import LedgerEntry
 

@@ -18,8 +18,7 @@ from muniment.memory.working_state import read_state
 from muniment.packets.page.lines import CLAIMS, CONFLICTS, DONE, FAILURES, HINTS, NEXT_ACTIONS, OBJECTIVE
 from muniment.packets.page.taught import HELD_OUT, MERGED_WITH
 from muniment.packets.pool import NotGathered, RunBasis
-from muniment.runs.claim_reading import verified_claims
-from muniment.runs.state_reading import (
+from muniment.runs.board import (
     AskedQuestion,
     Listed,
     failures_met,
@@ -27,6 +26,7 @@ from muniment.runs.state_reading import (
     open_questions,
     pinned_by,
     planned_actions,
+    verified_claims,
 )
 from muniment.store.items import latest_of_run
 

@@ -14,7 +14,7 @@ from muniment.core.ports.rows import first, texts
 from muniment.core.ports.schema import ITEMS, PROOFS, SESSIONS
 from muniment.errors import InvalidInput, NotFound
 from muniment.packets.session_turns import RunTurn, SessionTurns, TurnBuild, TurnScope
-from muniment.runs.resuming import run_item
+from muniment.runs.snapshots import run_item
 from muniment.store.items import Item
 from muniment.store.lists.entries import count_entries
 from muniment.store.lists.seeking import count_rows, seek

@@ -8,7 +8,7 @@ from typing import Any
 from muniment.core.canonical import short_id
 from muniment.core.scope import owner_of
 from muniment.errors import InvalidRecord
-from muniment.runs.projection import change_of, erased
+from muniment.runs.fold import change_of, erased
 from muniment.store.derivation import Projections, of_patches
 from muniment.store.items import Change, Item
 from muniment.store.ledger import SOURCE_CHECKED, STUDY_CHANGED, LedgerEntry

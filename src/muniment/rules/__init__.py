@@ -1,10 +1,6 @@
-"""Rules with a life: drafted, tested, tried, promoted by a signature and taken back; and what spends runs: rollouts,
-routing, flow map, patterning, tree search.
+"""Rules: drafted, tested, tried and promoted; and what spends runs: rollouts, routing, flow map, patterning, search.
 
-`promotion.activation` is the only place that makes a rule active. Nothing is promoted unproven, and figures of few runs
-say that they are few.
-
-Read `rule_promoting` with `promotion.gate`, `promotion.trials` and `promotion.activation`; `rule_drafting`;
-`rule_selecting` with `rulebook.selection` (the rules a run gets, and why not the others); `rollout_running` with
-`rollouts`; `router_asking` with `routing.router`; then `flowmap`, `patterning` and `tree_search`, each by itself.
+`activation` is the only module that makes a rule active. Read `promotion` with `_gate` and `activation`; `rulebook` for
+drafts, revisions and lint; `selection` with `_select` for the rules that a run gets; `testing` and `advance` for the
+way from a draft to a trial. `rollouts`, `routing`, `flow_map`, `patterning` and `tree_search` stand alone.
 """

@@ -7,13 +7,17 @@ active, the gate's where it is on trial. An entry from elsewhere that calls a ru
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from muniment.contracts.rules import RuleRecord
 from muniment.core.canonical import short_id
 from muniment.core.scope import is_bank
 from muniment.errors import Conflict, InvalidInput, InvalidRecord
 from muniment.learning.projection import held_record, named_id, project_event_log, project_memory
-from muniment.runs.projection import change_of, erased, sources_named
+from muniment.learning.stored_memory import StoredMemory
+from muniment.rules._gate import rule_digest
+from muniment.runs.fold import change_of, erased, sources_named
 from muniment.store.derivation import PATCHES, Projections, of_patches
 from muniment.store.items import Change, Item, digest_name
 from muniment.store.ledger import (
@@ -28,24 +32,12 @@ from muniment.store.ledger import (
 
 if TYPE_CHECKING:
     from muniment.contracts.runs import EventLog
+    from muniment.core.ports.schema import ItemRow
     from muniment.learning.rule_state import RuleArm
-    from muniment.learning.stored_memory import StoredMemory
-    from muniment.rules.promotion.records import RuleUse
+    from muniment.rules._records import RuleUse
 
-__all__ = [
-    "book_id",
-    "is_earned",
-    "is_persons_own",
-    "project_report",
-    "project_rule",
-    "project_rule_use",
-    "project_rulebook",
-    "project_selection",
-    "project_test",
-    "projections",
-    "use_name",
-    "uses_of",
-]
+
+# == projection =======================================================================================================
 
 Lookup = Callable[[str], Item | None]
 
@@ -67,8 +59,8 @@ def is_earned(memory: StoredMemory, lookup: Lookup) -> bool:
     is_active = "active" in (memory.status, memory.stage, memory.record.get("status"))
     if not is_active and memory.stage != "canary":
         return True
-    from muniment.rules.promotion.activation import is_borne_out
-    from muniment.rules.promotion.records import GateReport, PromotionReport
+    from muniment.rules._records import GateReport, PromotionReport
+    from muniment.rules.activation import is_borne_out
 
     try:
         promoted = PromotionReport.from_wire(_report(lookup, memory.report_id)) if is_active else None
@@ -82,7 +74,7 @@ def is_persons_own(before: StoredMemory | None, memory: StoredMemory) -> bool:
     """Is a rule of the submitted layer as such rules are: with a TTL, no guard, and never changed? Others are, too."""
     if "user" not in (memory.layer, None if before is None else before.layer):
         return True
-    from muniment.rules.promotion.user_rules import check_user_change
+    from muniment.rules.rulebook import check_user_change
 
     try:
         check_user_change(before, memory)
@@ -120,7 +112,7 @@ def project_rulebook(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
         return []
     id_ = book_id(entry.scope.tenant_id, entry.scope.user_id)
     before = lookup(id_)
-    from muniment.rules.promotion.records import RulebookRevision
+    from muniment.rules._records import RulebookRevision
 
     revision = held_record(entry, "revision", RulebookRevision)
     if revision is None or said.get("id") != id_ or revision.revision != (1 if before is None else before.version + 1):
@@ -133,7 +125,7 @@ def project_report(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     id_, kind = named_id(entry, RULE_REPORTED, by_bank=True), entry.metadata.get("kind")
     if id_ is None:
         return []
-    from muniment.rules.promotion.records import GateReport, PromotionReport, ReplayReport
+    from muniment.rules._records import GateReport, PromotionReport, ReplayReport
 
     reports: dict[str, Any] = {"gate": GateReport, "replay": ReplayReport, "promotion": PromotionReport}
     if not isinstance(kind, str) or kind not in reports or lookup(id_) is not None:
@@ -214,7 +206,7 @@ def uses_of(entry: LedgerEntry, log: EventLog, body: dict[str, Any]) -> list[Cha
 
 
 def _use(entry: LedgerEntry, log: EventLog, facts: dict[str, Any], arm: RuleArm) -> RuleUse:
-    from muniment.rules.promotion.records import RuleUse
+    from muniment.rules._records import RuleUse
 
     plain: dict[str, Any] = {
         "trace_id": log.trace_id,
@@ -236,7 +228,6 @@ def _use(entry: LedgerEntry, log: EventLog, facts: dict[str, Any], arm: RuleArm)
 
 def projections() -> Projections:
     """The kinds of item that rules add to a store (entry point `muniment.projections`)."""
-    from muniment.rules.foreign_rules import ForeignRules
 
     return Projections(
         (
@@ -249,3 +240,53 @@ def projections() -> Projections:
         ),
         check_dump=ForeignRules,
     )
+
+
+# == foreign rules ====================================================================================================
+
+_ACTING = frozenset({"canary", "active"})
+
+
+@dataclass(slots=True)
+class ForeignRules:
+    """The rules of a dump, one version after the other. Reports may come after the rules that lean on them."""
+
+    reports: dict[str, Item] = field(default_factory=dict)
+    claims: dict[tuple[Any, ...], tuple[int, StoredMemory]] = field(default_factory=dict)
+    """What must be borne out by a report, each claim once, and the line that made it."""
+    before: StoredMemory | None = None
+
+    def see(self, row: ItemRow, number: int) -> None:
+        """The next item of the dump."""
+        item = Item(*row)
+        if item.body is None or item.kind not in ("rule", "rule_report"):
+            return
+        if item.kind == "rule_report":
+            self.reports[item.id] = item
+            return
+        memory = self._memory(item, number)
+        before = self.before if self.before is not None and self.before.id == memory.id else None
+        if not is_persons_own(before, memory):
+            raise InvalidInput(f"line {number}: {item.id!r} is no rule that a person wrote", path="$.row.body")
+        self.before = memory
+        if _ACTING.intersection((memory.status, memory.stage, memory.record.get("status"))):
+            self.claims.setdefault(_claim(memory), (number, memory))
+
+    def end(self) -> None:
+        for number, memory in self.claims.values():
+            if not is_earned(memory, self.reports.get):
+                raise InvalidInput(
+                    f"line {number}: the rule {memory.id!r} acts, and no report of the dump lets it", path="$.row.body"
+                )
+
+    @staticmethod
+    def _memory(item: Item, number: int) -> StoredMemory:
+        memory = StoredMemory.from_wire(item.plain().get("memory"))
+        if (memory.kind, memory.id, memory.version, memory.status) != ("rule", item.id, item.version, item.status):
+            raise InvalidInput(f"line {number}: {item.id!r} holds another rule", path="$.row.body")
+        return memory
+
+
+def _claim(memory: StoredMemory) -> tuple[Any, ...]:
+    digest = rule_digest(RuleRecord.from_wire(memory.record))
+    return memory.id, digest, memory.status, memory.stage, memory.record.get("status"), memory.report_id, memory.canary

@@ -42,8 +42,8 @@ class RunClaim(Claim):  # CS-02
     """The evidence on which it was retracted, where any was given."""
 
     @property
-    def told_by(self) -> tuple[str, ...]:
-        """The entries that spoke of it, in order, each once."""
+    def entry_ids(self) -> tuple[str, ...]:
+        """The entries that made and changed it, in order, each once."""
         return tuple(dict.fromkeys((self.made_by, *self.between, self.changed_by)))
 
 
@@ -58,8 +58,8 @@ class RunConflict(ClaimConflict):
     resolution: Absent[str] = None
 
     @property
-    def told_by(self) -> tuple[str, ...]:
-        """The entries that spoke of it, in order, each once."""
+    def entry_ids(self) -> tuple[str, ...]:
+        """The entries that made and changed it, in order, each once."""
         return tuple(dict.fromkeys((self.made_by, self.changed_by)))
 
 

@@ -14,7 +14,7 @@ from muniment.core.record import ValidationError, issues_of
 from muniment.core.requests import Expect, FromOne, Request, checked
 from muniment.errors import InvalidInput, InvalidRecord, NotFound
 from muniment.memory.patches import MomentOrNone, cleaned
-from muniment.runs.resuming import count_tail
+from muniment.runs.snapshots import count_tail
 from muniment.store.append import append_in
 from muniment.store.ledger import PHASES, ContextManifest, EntryDraft, EntryOwner, LedgerEntry, entry_of_row
 

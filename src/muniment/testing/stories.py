@@ -22,7 +22,7 @@ from muniment.handles.memory import Memory
 from muniment.handles.run import Run
 from muniment.runs.narrative import narrative
 from muniment.runs.records import OpenQuestion, RunClaim, RunConflict, RunLog
-from muniment.runs.resuming import load_log
+from muniment.runs.snapshots import load_log
 from muniment.store.items import newest_items
 from muniment.verify.outputs import Output
 

@@ -12,7 +12,7 @@ from muniment.core.ports.engine import Condition
 from muniment.errors import InvalidInput
 from muniment.memory.patches import Decided, cleaned, draft_patch, read_evidence, text_of, write_patches
 from muniment.packets.page.answers import unmarked
-from muniment.runs.citing import owners_of
+from muniment.runs.claims import owners_of
 from muniment.store.items import Item, latest, select_items
 from muniment.store.ledger import OUTPUT_VERIFIED
 from muniment.store.lists.seeking import each_made, read_listed, seek

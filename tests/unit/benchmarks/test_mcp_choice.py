@@ -85,7 +85,7 @@ def test_what_is_not_answered_is_not_scored_as_wrong() -> None:
 
 def test_every_task_has_its_tool_in_every_set() -> None:
     sets, _ = tool_sets()
-    assert {name: len(held.tools) for name, held in sets.items()} == {"before": 9, "lean": 6, "full": 9}
+    assert {name: len(held.tools) for name, held in sets.items()} == {"before": 9, "lean": 6, "full": 10}
     for prompt in choice_prompts(sets, read_tasks()):
         assert prompt.right in prompt.names
     assert {task.wants for task in read_tasks()} == set(NOW)

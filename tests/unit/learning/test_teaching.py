@@ -9,7 +9,7 @@ import pytest
 from muniment.contracts.runs import VerifierResult
 from muniment.core.policy import LearnPolicy
 from muniment.errors import InvalidRecord
-from muniment.rules.routing.log_rows import row_of
+from muniment.rules.routing import row_of
 from muniment.testing.stories import RuleStory
 from muniment.verify.composition import Execution, compose_result
 from muniment.verify.judges import judge_of, taught_by

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from muniment.rules.flowmap.rows import FlowRow, FlowTask, Rung, Tried, stage_of
+from muniment.rules.flow_map import FlowRow, FlowTask, Rung, Tried, stage_of
 
 NOW = "2026-03-01T00:00:00.000000Z"
 EASY, HARD = "I1|math|clarity_high", "I3|code|clarity_low"

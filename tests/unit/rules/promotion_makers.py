@@ -9,14 +9,11 @@ from muniment.contracts.rules import DistillDraft, RegressionTestSpec, RuleRecor
 from muniment.core.policy import CanaryPolicy, RulePolicy
 from muniment.core.stats import Comparison
 from muniment.learning.stored_memory import StoredMemory
-from muniment.rules.promotion.activation import staged
-from muniment.rules.promotion.clashes import find_clashes
-from muniment.rules.promotion.consolidation import rule_of
-from muniment.rules.promotion.examples import Example, bad_outputs, is_vacuous
-from muniment.rules.promotion.gate import judge_gate, outcome_of, rule_digest
-from muniment.rules.promotion.records import GateReport, LintFinding, PromotionReport, ReplayReport, TestOutcome
-from muniment.rules.promotion.tests import make_tests, with_tests
-from muniment.rules.promotion.trials import ReplayPair, judge_replay, start_canary
+from muniment.rules._consolidate import rule_of
+from muniment.rules._gate import ReplayPair, judge_gate, judge_replay, outcome_of, rule_digest, start_canary
+from muniment.rules._records import GateReport, LintFinding, PromotionReport, ReplayReport, TestOutcome
+from muniment.rules._tests import Example, bad_outputs, find_clashes, is_vacuous, make_tests, with_tests
+from muniment.rules.activation import staged
 from muniment.verify.outputs import Output
 from muniment.verify.regression.specs import grade, make_packs
 from muniment.verify.static.notation import parse_constraints

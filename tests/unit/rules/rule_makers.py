@@ -8,8 +8,8 @@ from typing import Any
 from muniment.contracts.rules import CandidateSelectRequest, RuleRecord
 from muniment.core.policy import RulePolicy
 from muniment.learning.stored_memory import StoredMemory
-from muniment.rules.promotion.records import RuleUse
-from muniment.rules.rulebook.selection import Candidate, RuleRequest, Selected, compile_rule, select_rules
+from muniment.rules._records import RuleUse
+from muniment.rules._select import Candidate, RuleRequest, Selected, compile_rule, select_rules
 
 NOW = "2026-05-01T12:00:00.000000Z"
 BUCKET = "I2|travel|clarity_high"

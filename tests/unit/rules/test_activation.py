@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 from promotion_makers import EASY, LATER, NOW, POLICY, Gated, advice, compared, draft, memory_of, rule
 
-import muniment.rules.promotion
+import muniment.rules
 from muniment.contracts.rules import RuleRecord
 from muniment.core.policy import CanaryPolicy, GatePolicy, PromotePolicy, RulePolicy
 from muniment.errors import GateFailed, InvalidInput, WrongStage
 from muniment.learning.rule_state import CanaryPlan
 from muniment.learning.stored_memory import StoredMemory, Tally
-from muniment.rules.promotion.activation import activated, is_borne_out, narrowed, restored, retired, rule_in, staged
-from muniment.rules.promotion.consolidation import consolidate
-from muniment.rules.promotion.gate import holds, rule_digest
-from muniment.rules.promotion.records import LintFinding, PromotionReport
-from muniment.rules.promotion.tests import with_tests
+from muniment.rules._consolidate import consolidate
+from muniment.rules._gate import holds, rule_digest
+from muniment.rules._records import LintFinding, PromotionReport
+from muniment.rules._tests import with_tests
+from muniment.rules.activation import activated, is_borne_out, narrowed, restored, retired, rule_in, staged
 from products import for_each
 
 
@@ -386,8 +386,9 @@ def test_an_active_rule_gives_room_to_its_exception_through_the_gate() -> None:
 
 @pytest.mark.req("RC-14", "RC-18")
 def test_no_other_module_of_the_room_writes_the_word() -> None:
-    """`"active"` as a value that is put somewhere stands in activation alone; the others only compare with it."""
-    for path in sorted(Path(muniment.rules.promotion.__path__[0]).glob("*.py")):
+    """Of the modules that make rule records, activation alone assigns `"active"`; the others only compare with it."""
+    makers = ("_consolidate", "_gate", "_tests", "activation", "projection", "promotion", "rulebook", "testing")
+    for path in (Path(muniment.rules.__path__[0]) / f"{name}.py" for name in makers):
         tree = ast.parse(path.read_text("utf-8"))
         put = [node for node in ast.walk(tree) if isinstance(node, ast.Dict | ast.keyword | ast.Assign | ast.Return)]
         values = [value for node in put for value in (node.values if isinstance(node, ast.Dict) else [node.value])]

@@ -13,7 +13,9 @@ from muniment.core.policy import CanaryPolicy, GatePolicy, PromotePolicy, RulePo
 from muniment.errors import GateFailed, InvalidInput, MunimentError, WrongStage
 from muniment.learning.rule_state import CanaryPlan
 from muniment.learning.stored_memory import StoredMemory, Tally
-from muniment.rules.promotion.activation import (
+from muniment.rules._gate import rule_digest
+from muniment.rules._records import GateReport, LintFinding, PromotionReport
+from muniment.rules.activation import (
     activated,
     is_borne_out,
     narrowed,
@@ -23,8 +25,6 @@ from muniment.rules.promotion.activation import (
     rule_in,
     staged,
 )
-from muniment.rules.promotion.gate import rule_digest
-from muniment.rules.promotion.records import GateReport, LintFinding, PromotionReport
 from products import for_each
 
 ID = "rule-d1"

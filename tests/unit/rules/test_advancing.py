@@ -12,7 +12,7 @@ from rule_drafts import draft
 
 from effort import SOAK
 from muniment.errors import Conflict, GateFailed, InvalidInput
-from muniment.rules.promotion.records import AdvanceReport, GateReport, ReplayReport
+from muniment.rules._records import AdvanceReport, GateReport, ReplayReport
 from muniment.testing.stories import RuleStory
 from muniment.verify.outputs import Output
 

@@ -10,7 +10,7 @@ from promotion_makers import HOME, LATER, NOW, advice, draft, memory_of, rule
 from muniment.contracts.rules import DistillDraft, RuleRecord
 from muniment.errors import InvalidInput
 from muniment.learning.stored_memory import StoredMemory
-from muniment.rules.promotion.consolidation import (
+from muniment.rules._consolidate import (
     Consolidated,
     applies,
     are_apart,
@@ -19,7 +19,7 @@ from muniment.rules.promotion.consolidation import (
     place_of,
     rule_of,
 )
-from muniment.rules.promotion.gate import rule_digest
+from muniment.rules._gate import rule_digest
 from products import for_each
 
 LARGE = 'x_features.size == "large"'

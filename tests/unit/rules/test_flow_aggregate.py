@@ -14,9 +14,7 @@ from muniment.contracts.schemas import validate
 from muniment.core.policy import FlowMapPolicy
 from muniment.core.stats import wilson_bounds
 from muniment.errors import InvalidInput, NotFound
-from muniment.rules.flowmap.rows import FlowRow
-from muniment.rules.flowmap.snapshots import estimator_of, flow_snapshot
-from muniment.rules.flowmap.tally import FlowTally
+from muniment.rules.flow_map import FlowRow, FlowTally, estimator_of, flow_snapshot
 
 POLICY = FlowMapPolicy()
 

@@ -14,10 +14,7 @@ from flow_makers import EASY, HARD, NOW, row, rows_of
 from muniment.contracts.schemas import validate
 from muniment.core.policy import FlowMapPolicy
 from muniment.errors import InvalidInput
-from muniment.rules.flowmap.field import fit_fields
-from muniment.rules.flowmap.logit import calibration_error, data_of, fit_field
-from muniment.rules.flowmap.snapshots import flow_snapshot
-from muniment.rules.flowmap.tally import FlowTally
+from muniment.rules.flow_map import FlowTally, calibration_error, data_of, fit_field, fit_fields, flow_snapshot
 
 POLICY = FlowMapPolicy()
 

@@ -12,10 +12,7 @@ from flow_makers import HARD, LADDER, NOW, row, rows_of, task_rows, until_passed
 
 from muniment.core.policy import FlowMapPolicy
 from muniment.handles.memory import Memory
-from muniment.rules.flowmap.ladder import begun, climbed
-from muniment.rules.flowmap.rows import FlowRow, FlowTask, Rung, Tried
-from muniment.rules.flowmap.snapshots import flow_snapshot
-from muniment.rules.flowmap.tally import FlowTally
+from muniment.rules.flow_map import FlowRow, FlowTally, FlowTask, Rung, Tried, begun, climbed, flow_snapshot
 from products import for_each
 
 POLICY = FlowMapPolicy()

@@ -13,8 +13,7 @@ from muniment.contracts.schemas import validate
 from muniment.core.ports.engine import Row, Select
 from muniment.errors import InvalidInput, InvalidRecord, NotFound
 from muniment.handles.memory import Memory
-from muniment.rules.flowmap.rows import FlowRow
-from muniment.rules.flowmap_reading import flow_rows
+from muniment.rules.flow_map import FlowRow, flow_rows
 from products import for_each
 
 EASY, HARD = "I1|math|clarity_high", "I3|code|clarity_low"

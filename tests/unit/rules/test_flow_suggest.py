@@ -9,10 +9,7 @@ import pytest
 from flow_makers import NOW, rows_of, task_rows, until_passed
 
 from muniment.core.policy import FlowMapPolicy, RoutePolicy
-from muniment.rules.flowmap.rows import FlowRow
-from muniment.rules.flowmap.snapshots import flow_snapshot
-from muniment.rules.flowmap.suggest import Suggestion, suggest_thresholds
-from muniment.rules.flowmap.tally import FlowTally
+from muniment.rules.flow_map import FlowRow, FlowTally, Suggestion, flow_snapshot, suggest_thresholds
 
 POLICY = FlowMapPolicy()
 

@@ -13,10 +13,20 @@ from hypothesis import strategies as st
 
 from muniment.core.policy import FlowMapPolicy
 from muniment.errors import InvalidInput
-from muniment.rules.flowmap.names import Names
-from muniment.rules.flowmap.rows import NO_CODE, OTHER, FlowRow, FlowTask, Rung, Tried, is_risky, k_band
-from muniment.rules.flowmap.snapshots import flow_snapshot
-from muniment.rules.flowmap.tally import CodeKey, FlowTally
+from muniment.rules.flow_map import (
+    NO_CODE,
+    OTHER,
+    CodeKey,
+    FlowRow,
+    FlowTally,
+    FlowTask,
+    Names,
+    Rung,
+    Tried,
+    flow_snapshot,
+    is_risky,
+    k_band,
+)
 from products import for_each
 
 SMALL = FlowMapPolicy(buckets_max=3, stages_max=2, codes_max=3, levels_max=2, ridges=(1.0,))

@@ -13,14 +13,10 @@ from muniment.learning.fold.contrast import contrast, window
 from muniment.learning.fold.drafts import drafts
 from muniment.learning.fold.wording import Writer
 from muniment.learning.stored_memory import IntentParts, RunFacts, StepFacts
-from muniment.rules.promotion.activation import activated, restored, retired, rule_in, staged
-from muniment.rules.promotion.clashes import find_clashes
-from muniment.rules.promotion.consolidation import consolidate, rule_of
-from muniment.rules.promotion.examples import Example, bad_outputs, is_vacuous
-from muniment.rules.promotion.gate import judge_gate, outcome_of
-from muniment.rules.promotion.reports import report_change, report_promotion
-from muniment.rules.promotion.tests import make_tests, with_tests
-from muniment.rules.promotion.trials import ReplayPair, judge_canary, judge_replay, start_canary
+from muniment.rules._consolidate import consolidate, rule_of
+from muniment.rules._gate import ReplayPair, judge_canary, judge_gate, judge_replay, outcome_of, start_canary
+from muniment.rules._tests import Example, bad_outputs, find_clashes, is_vacuous, make_tests, with_tests
+from muniment.rules.activation import activated, report_change, report_promotion, restored, retired, rule_in, staged
 from muniment.verify.outputs import Output
 from muniment.verify.regression.specs import grade
 

@@ -11,8 +11,7 @@ import pytest
 
 from muniment.contracts.rules import FlowMapSnapshot
 from muniment.errors import InvalidInput, MissingDependency
-from muniment.rules.flowmap.heat_grid import STEPS, heat_grid, step_of
-from muniment.rules.flowmap.heatmap import DARK, LIGHT, to_heatmap_svg
+from muniment.rules._flow_picture import DARK, LIGHT, STEPS, heat_grid, step_of, to_heatmap_svg
 from muniment.rules.outside.plots import to_heatmap_png
 from products import for_each
 

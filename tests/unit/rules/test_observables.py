@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from muniment.core.policy import ObservePolicy, RoutePolicy
 from muniment.core.stats import wilson_bounds
-from muniment.rules.routing.log_rows import LogRow
-from muniment.rules.routing.observables import Observed, escalation, observables_of, observe
+from muniment.rules.routing import LogRow, Observed, escalation, observables_of, observe
 from products import for_each
 
 POLICY = RoutePolicy()

@@ -19,12 +19,18 @@ import muniment
 from muniment.contracts.rules import PatterningPlan
 from muniment.core.policy import PatterningPolicy
 from muniment.errors import EvaluationFailed, InvalidInput, WrongStage
-from muniment.rules.patterning.stages import stage_of, weights_in_force
-from muniment.rules.patterning_measuring import TrainAndEvaluate, observe_logs, run_patterning, validate_plan
+from muniment.rules.patterning import (
+    TrainAndEvaluate,
+    observe_logs,
+    run_patterning,
+    stage_of,
+    validate_plan,
+    weights_in_force,
+)
 from products import for_each
 
 PACKAGE = Path(muniment.__file__).parent
-OFFLINE = ("muniment.rules.patterning", "muniment.rules.patterning_measuring")
+OFFLINE = ("muniment.rules.patterning", "muniment.rules.patterning")
 
 
 def linear(weights: Mapping[str, float], seed: int, /) -> dict[str, Any]:

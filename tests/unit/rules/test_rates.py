@@ -10,7 +10,7 @@ from muniment.contracts.rules import PatterningObservable
 from muniment.contracts.runs import EventLog
 from muniment.errors import InvalidInput
 from muniment.learning.stored_memory import RunFacts
-from muniment.rules.patterning.rates import read_rates, row_of_facts, row_of_log
+from muniment.rules.patterning import read_rates, row_of_facts, row_of_log
 from products import for_each
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from muniment.contracts.runs import RunCost, VerifierResult
 from muniment.core.policy import RoutePolicy
-from muniment.rules.rollouts.best_attempt import is_confirmed
-from muniment.rules.rollouts.budget import Caps, Goal, Known, Made, Spent, Step, goal_of, next_step
+from muniment.rules._summaries import is_confirmed
+from muniment.rules.rollouts import Caps, Goal, Known, Made, Spent, Step, goal_of, next_step
 from muniment.verify.verdicts import is_pass
 
 POLICY = RoutePolicy()

@@ -8,7 +8,7 @@ import pytest
 
 from muniment.contracts.runs import RunConfig
 from muniment.core.policy import RolloutPolicy
-from muniment.rules.rollouts.jitter import PLAN_STYLES, draw_config, way_of
+from muniment.rules._summaries import PLAN_STYLES, draw_config, way_of
 
 POLICY = RolloutPolicy()
 TOOLS = ("search", "read", "book")

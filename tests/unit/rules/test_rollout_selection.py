@@ -12,12 +12,16 @@ from muniment.contracts.runs import RolloutSummary, VerifierResult
 from muniment.core.policy import RolloutPolicy
 from muniment.core.text.tokens import estimate_tokens
 from muniment.errors import InvalidRecord
-from muniment.rules.rollouts.best_attempt import Stood, best_of, is_confirmed, rank_of, replaces
-from muniment.rules.rollouts.selection import select_summaries
-from muniment.rules.rollouts.synthesis import (
+from muniment.rules._summaries import (
+    Stood,
+    best_of,
+    is_confirmed,
     needs_repair,
+    rank_of,
     refine_prompt,
     repair_prompt,
+    replaces,
+    select_summaries,
     synthesis_inputs,
     synthesis_prompt,
 )

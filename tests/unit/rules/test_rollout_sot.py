@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from muniment.rules.rollouts.sot import ROLES, read_talk, sot_prompt
+from muniment.rules._summaries import ROLES, read_talk, sot_prompt
 
 TALK = """
 **Solver:** 8 / (3 - 8 / 3) makes 24.

@@ -9,8 +9,15 @@ from hypothesis import strategies as st
 from muniment.contracts.runs import RolloutSummary, VerifierResult
 from muniment.core.text.tokens import estimate_tokens
 from muniment.errors import InvalidRecord
-from muniment.rules.rollouts.summaries import Attempted, answer_of, check_summary, summarise, summary_text
-from muniment.rules.rollouts.thoughts import find_thoughts, without_thoughts
+from muniment.rules._summaries import (
+    Attempted,
+    answer_of,
+    check_summary,
+    find_thoughts,
+    summarise,
+    summary_text,
+    without_thoughts,
+)
 from products import for_each
 
 RESULT = VerifierResult.from_wire(

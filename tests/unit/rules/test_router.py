@@ -7,13 +7,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.core.policy import RoutePolicy
-from muniment.rules.routing.bucket_stats import BucketStats, Spent
-from muniment.rules.routing.climbing import Attempt, next_step
-from muniment.rules.routing.ladders import expected_of, guesses_of, ladders_of, likeness_of
-from muniment.rules.routing.log_rows import LogRow, row_of
-from muniment.rules.routing.records import TIERS, RouteRequest
-from muniment.rules.routing.router import route
-from muniment.rules.routing.should_scale import Seen, needs_repair, should_scale
+from muniment.rules._records import TIERS, RouteRequest
+from muniment.rules.routing import (
+    BucketStats,
+    LogRow,
+    RouteAttempt,
+    Seen,
+    Spent,
+    expected_of,
+    guesses_of,
+    ladders_of,
+    likeness_of,
+    needs_repair,
+    next_step,
+    route,
+    row_of,
+    should_scale,
+)
 from products import for_each
 
 POLICY = RoutePolicy()
@@ -182,7 +192,7 @@ def test_a_dead_zone_is_never_scaled():
     some = stats(rows(0, 3), rows(0, 3, "probe"), rows(0, 18, "probe", after=1))
     decision = route(RouteRequest(), some, POLICY)
     assert [rung.tier for rung in decision.rungs] == ["hot"]
-    step = next_step(decision, [Attempt("FAIL", "FAIL")])
+    step = next_step(decision, [RouteAttempt("FAIL", "FAIL")])
     assert step.action == "escalate"
 
 
@@ -234,7 +244,7 @@ def test_a_cap_on_cost():
     assert "cost_cap" in codes(decision)
     nothing = route(RouteRequest(cost_max=100), BucketStats(), POLICY)
     assert (nothing.action, codes(nothing)[0]) == ("stop", "cost_cap")
-    spent = [Attempt("FAIL", "FAIL", cost=1_200), Attempt("FAIL", "FAIL", "probe", cost=6_000)]
+    spent = [RouteAttempt("FAIL", "FAIL", cost=1_200), RouteAttempt("FAIL", "FAIL", "probe", cost=6_000)]
     assert next_step(decision, spent).reason.code == "cost_cap"
 
 
@@ -300,7 +310,7 @@ def test_up_the_ladder_then_synthesis_then_escalation():
     while (step := next_step(decision, attempts)).action not in ("stop", "escalate"):
         steps.append(step.action)
         kind = "synth" if step.action == "synth" else "attempt"
-        attempts.append(Attempt("FAIL", "FAIL", step.action if kind == "attempt" else "full", kind))
+        attempts.append(RouteAttempt("FAIL", "FAIL", step.action if kind == "attempt" else "full", kind))
     assert steps == ["hot", *["probe"] * 3, *["full"] * 6, "synth"]
     assert step.action == "escalate"
 
@@ -308,13 +318,13 @@ def test_up_the_ladder_then_synthesis_then_escalation():
 @pytest.mark.req("RC-20")
 def test_it_stops_at_the_first_confirmed_pass():
     decision = route(RouteRequest(), BucketStats(), POLICY)
-    attempts = [Attempt("FAIL", "FAIL"), Attempt("PASS", "OK", "probe")]
+    attempts = [RouteAttempt("FAIL", "FAIL"), RouteAttempt("PASS", "OK", "probe")]
     assert next_step(decision, attempts).reason.code == "confirmed"
 
 
 def test_a_form_is_repaired_once_at_its_tier():
     decision = route(RouteRequest(), BucketStats(), POLICY)
-    broken = Attempt("FAIL", "FAIL", violated=("FORMAT:JSON_ONLY",))
+    broken = RouteAttempt("FAIL", "FAIL", violated=("FORMAT:JSON_ONLY",))
     assert next_step(decision, [broken]).action == "repair"
     assert next_step(decision, [broken, broken._replace(kind="repair")]).action == "probe"
 
@@ -322,7 +332,7 @@ def test_a_form_is_repaired_once_at_its_tier():
 def test_a_repair_that_was_asked_for_comes_first():
     decision = route(RouteRequest(**FAILED, violated=("FORMAT:JSON_ONLY",)), BucketStats(), POLICY)
     assert next_step(decision, []).action == "repair"
-    mended = Attempt("FAIL", "FAIL", kind="repair", violated=("FORMAT:JSON_ONLY",))
+    mended = RouteAttempt("FAIL", "FAIL", kind="repair", violated=("FORMAT:JSON_ONLY",))
     assert next_step(decision, [mended]).action == "probe"
 
 
@@ -337,13 +347,13 @@ def test_a_repair_that_was_asked_for_comes_first():
 )
 def test_a_pass_that_nobody_confirmed(impact, reason_codes, action):
     decision = route(RouteRequest(impact=impact), BucketStats(), POLICY)
-    assert next_step(decision, [Attempt("PASS", "UNKNOWN", reason_codes=reason_codes)]).action == action
+    assert next_step(decision, [RouteAttempt("PASS", "UNKNOWN", reason_codes=reason_codes)]).action == action
 
 
 def test_where_nothing_was_ever_confirmed_a_pass_is_enough():
     decision = route(RouteRequest(), stats(rows(8, 20, outcome="UNKNOWN")), POLICY)
     assert not decision.can_confirm
-    assert next_step(decision, [Attempt("PASS", "UNKNOWN")]).reason.code == "never_confirmed"
+    assert next_step(decision, [RouteAttempt("PASS", "UNKNOWN")]).reason.code == "never_confirmed"
 
 
 @given(ASKED, ROWS, st.lists(st.booleans(), max_size=30))
@@ -357,7 +367,7 @@ def test_every_climb_ends(asked, rows_, outcomes):
         passed = number < len(outcomes) and outcomes[number]
         kind = step.action if step.action in ("repair", "synth") else "attempt"
         tier = step.action if kind == "attempt" else "hot"
-        attempts.append(Attempt("PASS" if passed else "FAIL", "OK" if passed else "FAIL", tier, kind))
+        attempts.append(RouteAttempt("PASS" if passed else "FAIL", "OK" if passed else "FAIL", tier, kind))
     assert step.action in ("stop", "escalate")
     assert sum(each.kind == "attempt" for each in attempts) <= sum(rung.k for rung in decision.rungs)
 

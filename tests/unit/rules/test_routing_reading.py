@@ -6,9 +6,8 @@ import pytest
 
 from muniment.errors import InvalidInput, InvalidRecord
 from muniment.learning.log_reading import LogWindow
-from muniment.rules.route_reading import read_rates, stream_rows
-from muniment.rules.router_asking import Routing
-from muniment.rules.routing.records import RouteRequest
+from muniment.rules._records import RouteRequest
+from muniment.rules.routing import Routing, read_rates, stream_rows
 from products import for_each
 
 BUCKET, OTHER = "I2|math|clarity_high", "I3|law|clarity_low"

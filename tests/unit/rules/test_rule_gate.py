@@ -9,9 +9,7 @@ from promotion_makers import NOW, POLICY, Gated, draft, failing, rule
 
 from muniment.contracts.rules import DistillDraft, RegressionTestSpec, RuleRecord
 from muniment.core.policy import GatePolicy
-from muniment.rules.promotion.clashes import Clash
-from muniment.rules.promotion.examples import is_form
-from muniment.rules.promotion.gate import (
+from muniment.rules._gate import (
     faults_of,
     holds,
     judge_gate,
@@ -20,8 +18,8 @@ from muniment.rules.promotion.gate import (
     reasons_of,
     rule_digest,
 )
-from muniment.rules.promotion.records import GateReport, LintFinding
-from muniment.rules.promotion.tests import is_micro, with_tests
+from muniment.rules._records import GateReport, LintFinding
+from muniment.rules._tests import Clash, is_form, is_micro, with_tests
 from muniment.verify.regression.specs import grade
 from products import for_each
 

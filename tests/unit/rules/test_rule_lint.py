@@ -9,9 +9,8 @@ import pytest
 from rule_makers import count_words, record
 
 from muniment.core.policy import LintPolicy
-from muniment.rules.promotion.records import LintFinding
-from muniment.rules.rulebook.lint import FINDINGS, is_clean, lint_rule
-from muniment.rules.rulebook.wording import as_it_looks
+from muniment.rules._lint import FINDINGS, as_it_looks, is_clean, lint_rule
+from muniment.rules._records import LintFinding
 from muniment.store.injection import has_injection_form
 from muniment.store.secrets import redact_text
 from products import for_each

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from muniment.errors import InvalidInput, NotFound
-from muniment.rules.promotion.records import RulebookRevision
-from muniment.rules.promotion.rollback import plan_rollback, state_at
+from muniment.rules._records import RulebookRevision
+from muniment.rules.rulebook import plan_rollback, state_at
 from products import for_each
 
 

@@ -25,8 +25,7 @@ from rule_makers import (
 from muniment.contracts.schemas import unknown_keys, validate
 from muniment.core.text.sentences import cosine, words_of
 from muniment.errors import InvalidInput, InvalidRecord
-from muniment.rules.rulebook.arms import in_arm
-from muniment.rules.rulebook.selection import RefusalCode, compile_rule, select_rules
+from muniment.rules._select import RefusalCode, compile_rule, in_arm, select_rules
 from products import for_each
 
 LINES = (

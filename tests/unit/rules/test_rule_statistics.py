@@ -12,9 +12,7 @@ from rule_makers import policy, record, use
 from muniment.contracts.rules import RuleRecord
 from muniment.core.stats import Comparison, Tally, difference_bounds, p_lb95
 from muniment.errors import Conflict, InvalidInput
-from muniment.rules.rulebook.differences import delta_of, needed_runs, rate_of
-from muniment.rules.rulebook.publishing import published
-from muniment.rules.rulebook.statistics import RuleStats, stats_of, window
+from muniment.rules._statistics import RuleStats, delta_of, needed_runs, published, rate_of, stats_of, window
 
 POLICY = policy()
 A, B = "I2|travel|clarity_high", "I3|travel|clarity_low"

@@ -9,9 +9,17 @@ import pytest
 from promotion_makers import AWAY, CONSTRAINTS, HOME, advice, draft, example, failing, passing, rule
 
 from muniment.contracts.rules import DistillDraft, RegressionTestSpec
-from muniment.rules.promotion.clashes import find_clashes
-from muniment.rules.promotion.examples import Example, bad_outputs, is_vacuous
-from muniment.rules.promotion.tests import MadeTests, is_micro, make_tests, task_of, with_tests
+from muniment.rules._tests import (
+    Example,
+    MadeTests,
+    bad_outputs,
+    find_clashes,
+    is_micro,
+    is_vacuous,
+    make_tests,
+    task_of,
+    with_tests,
+)
 from muniment.verify.outputs import Output
 from muniment.verify.regression.specs import grade
 from products import for_each

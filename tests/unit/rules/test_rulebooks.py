@@ -11,8 +11,8 @@ from effort import SOAK
 from muniment.contracts.rules import RuleRecord
 from muniment.contracts.schemas import validate
 from muniment.errors import Conflict, Forgotten, GateFailed, InvalidInput, InvalidRecord, NotFound, WrongStage
-from muniment.rules.promotion.records import GateReport, PromotionReport, ReplayReport
-from muniment.rules.rulebook.statistics import stats_of
+from muniment.rules._records import GateReport, PromotionReport, ReplayReport
+from muniment.rules._statistics import stats_of
 from muniment.testing.stories import COUNTING, RuleStory
 from rule_stages import story_at
 
@@ -401,7 +401,7 @@ def test_a_runner_hands_out_rules(make):
 def test_what_was_taken_out_is_not_read_again(make, engine, monkeypatch):
     """A draft is held against the rules that stand, and those are judged that act; the answers are those of all."""
     from muniment.learning import banks
-    from muniment.rules import rulebook_reading as rule_reading
+    from muniment.rules import rulebook as rule_reading
 
     mem = make(engine)
     story, rule_id = story_at(mem, "canary")

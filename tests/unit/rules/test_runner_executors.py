@@ -23,7 +23,7 @@ import muniment
 from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
-from muniment.rules.attempts import AgentTask, RunNotes, call_agents
+from muniment.rules._attempts import AgentTask, RunNotes, call_agents
 from muniment.verify.outputs import Output
 
 INTENT = {"task_family": "countdown"}

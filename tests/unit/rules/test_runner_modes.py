@@ -14,9 +14,9 @@ from muniment.contracts.schemas import validate
 from muniment.errors import InvalidInput, InvalidRecord
 from muniment.handles.memory import Memory
 from muniment.handles.runner import Done
-from muniment.rules.attempts import AgentTask
-from muniment.rules.routing.records import RouteDecision, RouteRequest
-from muniment.rules.tree_searching import TreeProblem
+from muniment.rules._attempts import AgentTask
+from muniment.rules._records import RouteDecision, RouteRequest
+from muniment.rules.tree_search import TreeProblem
 from muniment.verify.outputs import Output
 
 INTENT = {"domain_tag": "math", "task_family": "countdown", "required_tools": ["calc", "search", "note"]}

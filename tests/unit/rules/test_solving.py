@@ -13,10 +13,15 @@ from muniment.contracts.rules import PatterningObservable, PatterningPlan, Patte
 from muniment.contracts.semantics import check_patterning
 from muniment.core.policy import PatterningPolicy
 from muniment.errors import IllConditioned, InvalidInput, InvalidRecord
-from muniment.rules.patterning.levers import Step, moved, planned_steps, read_levers
-from muniment.rules.patterning.planning import make_plan
-from muniment.rules.patterning.records import PatterningMeasurements
-from muniment.rules.patterning.solution import capped_mixture
+from muniment.rules.patterning import (
+    PatterningMeasurements,
+    Step,
+    capped_mixture,
+    make_plan,
+    moved,
+    planned_steps,
+    read_levers,
+)
 
 NOW = "2026-01-01T00:00:00Z"
 POLICY = PatterningPolicy()

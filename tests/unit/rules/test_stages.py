@@ -13,7 +13,7 @@ from muniment.contracts.rules import PatterningPlan
 from muniment.core.policy import PatterningPolicy
 from muniment.core.stats import Comparison
 from muniment.errors import InvalidInput, MunimentError, WrongStage
-from muniment.rules.patterning.stages import (
+from muniment.rules.patterning import (
     Trial,
     applied,
     base_weights,

@@ -14,8 +14,7 @@ from muniment.contracts.learning import ReuseStateRecord
 from muniment.contracts.runs import VerifierResult
 from muniment.errors import InvalidInput, InvalidJson, InvalidRecord, RunFinished
 from muniment.handles.memory import Memory
-from muniment.rules.tree_search.answers import Child
-from muniment.rules.tree_searching import Searched, TreeProblem, search_tree
+from muniment.rules.tree_search import Child, Searched, TreeProblem, search_tree
 from muniment.verify.outputs import Output
 
 pytestmark = pytest.mark.req("RC-22")
@@ -105,13 +104,13 @@ def test_a_search_that_was_cut_off_goes_on(make: Callable[..., Memory], algo: st
 
 def test_a_kill_costs_no_more_than_a_checkpoint(make: Callable[..., Memory], monkeypatch: pytest.MonkeyPatch) -> None:
     """What was not written is asked for again, and nothing else."""
-    from muniment.rules import tree_log
+    from muniment.rules import tree_search
 
     policy = {"checkpoint_answers": 16}
     whole = search_tree(open_run(make()), Counted().problem(), policy=policy)
     mem = make()
     with monkeypatch.context() as patched:
-        patched.setattr(tree_log.AnswerLog, "flush", _flush_but_last(tree_log.AnswerLog.flush))
+        patched.setattr(tree_search.AnswerLog, "flush", _flush_but_last(tree_search.AnswerLog.flush))
         with pytest.raises(KeyboardInterrupt):
             search_tree(open_run(mem), Counted(stop_after=60).problem(), policy=policy)
     found = search_tree(open_run(mem), Counted().problem(), policy=policy)

@@ -10,8 +10,7 @@ import pytest
 
 from muniment.core.policy import PuctPolicy, TreePolicy
 from muniment.errors import InvalidInput, InvalidJson, InvalidRecord, TooLarge
-from muniment.rules.tree_search.answers import Answer, Ask, Child, Expanded, Failed, Scored, Verified
-from muniment.rules.tree_search.search import TreeSearch
+from muniment.rules.tree_search import Answer, Ask, Child, Expanded, Failed, Scored, TreeSearch, Verified
 from products import for_each
 
 pytestmark = pytest.mark.req("RC-22")

@@ -12,8 +12,7 @@ from muniment.core.policy import CanaryPolicy, GatePolicy, RulePolicy
 from muniment.core.stats import Comparison
 from muniment.errors import GateFailed, InvalidInput
 from muniment.learning.rule_state import CanaryPlan
-from muniment.rules.promotion.records import RuleUse
-from muniment.rules.promotion.trials import (
+from muniment.rules._gate import (
     CanaryVerdict,
     ReplayPair,
     figures_of,
@@ -22,6 +21,7 @@ from muniment.rules.promotion.trials import (
     point_rules,
     start_canary,
 )
+from muniment.rules._records import RuleUse
 from products import for_each
 
 PLAN = CanaryPlan(canary_id="c", share=0.05, started_at=NOW)

@@ -11,10 +11,9 @@ from muniment.contracts.rules import RuleRecord
 from muniment.core.policy import PromotePolicy, RulePolicy
 from muniment.errors import Conflict, DuplicateId, GateFailed, InvalidInput, InvalidRecord, TooLarge
 from muniment.learning.stored_memory import StoredMemory
-from muniment.rules.promotion.activation import restored, retired, staged
-from muniment.rules.promotion.records import LintFinding
-from muniment.rules.promotion.reports import report_change
-from muniment.rules.promotion.user_rules import check_user_change, user_memory, user_rule
+from muniment.rules._records import LintFinding
+from muniment.rules.activation import report_change, restored, retired, staged
+from muniment.rules.rulebook import check_user_change, user_memory, user_rule
 from products import for_each
 
 

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 from muniment.contracts.snapshot import CompactionSnapshot
 from muniment.core.policy import CompactionPolicy
 from muniment.core.scope import Span, derive_evidence_id, quote_hash
-from muniment.runs.compaction.folding import RunFold
-from muniment.runs.compaction.snapshots import snapshot_id_of, snapshot_of
-from muniment.runs.compaction.transitions import failure_fingerprint, started_by
-from muniment.runs.compaction.validation import Known, entries_named, validation_of
+from muniment.runs._validation import SnapshotContext, entries_named, validation_of
+from muniment.runs.fold import RunFold, failure_fingerprint, started_by
 from muniment.runs.records import RunLog
+from muniment.runs.snapshots import limits_of, log_of, snapshot_id_of, snapshot_of
 from muniment.store.ledger import LedgerEntry
 
 RUN = "run_1"
@@ -157,7 +156,7 @@ def _entry(told: Told, seq: int) -> LedgerEntry:
 def fold(told: Iterable[LedgerEntry], policy: CompactionPolicy = POLICY, log: RunLog | None = None) -> RunLog:
     made = RunFold(RUN, policy, log)
     for entry in told:
-        made.see(entry)
+        made.apply(entry)
     return made.log()
 
 
@@ -166,18 +165,22 @@ def snapshot(log: RunLog, previous: CompactionSnapshot | None = None, **parts: A
         "snapshot_id": snapshot_id_of(RUN, log.sequence + 1),
         "created_at": NOW,
         "policy_ref": "0" * 64,
+        "limits": limits_of(None, POLICY),
         "retrieval_diagnostics": {"builds": 1},
         "validation": validation_of([], "NONE"),
     }
     return snapshot_of(log, previous=previous, **given | parts)
 
 
-def known(seen: Iterable[LedgerEntry], log: RunLog, previous: CompactionSnapshot | None = None, **parts: Any) -> Known:
+def known(
+    seen: Iterable[LedgerEntry], log: RunLog, previous: CompactionSnapshot | None = None, **parts: Any
+) -> SnapshotContext:
     """What a store with these entries and `CHUNKS` knows of a run."""
     held = {entry.id: entry for entry in seen}
     given: dict[str, Any] = {
         "started": next((told for told in map(started_by, held.values()) if told), None),
         "previous": previous,
+        "before": None if previous is None else log_of(previous),
         "last_sequence": 0 if previous is None else previous.sequence,
         "events_since": len(log.counted_since),
         "steps_since": len(log.steps_since),
@@ -185,7 +188,7 @@ def known(seen: Iterable[LedgerEntry], log: RunLog, previous: CompactionSnapshot
         "chunk": lambda corpus, chunk: CHUNKS.get((corpus, chunk), "it is not in the store"),
         "standing": lambda corpus, chunk: "live",
     }
-    return Known(**given | parts)
+    return SnapshotContext(**given | parts)
 
 
 # -- streams ------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Properties of the fold, the snapshot and its stored form, over streams of any kind of entry."""
+"""Properties of the fold and the snapshot, over streams of any kind of entry."""
 
 from __future__ import annotations
 
@@ -11,19 +11,14 @@ from effort import examples
 from muniment.contracts.semantics import check_snapshot
 from muniment.contracts.snapshot import CompactionSnapshot
 from muniment.core.canonical import canonical_text, parse_json
-from muniment.runs.compaction.snapshots import log_of
-from muniment.runs.compaction.transitions import claim_after, conflict_after, failure_after, question_after, subject_of
-from muniment.runs.compaction.tree import join, split
-from muniment.runs.compaction.validation import validate, validation_of
-
-SALT = b"0123456789abcdef"
+from muniment.runs._validation import validate, validation_of
+from muniment.runs.fold import claim_after, conflict_after, failure_after, question_after, subject_of
+from muniment.runs.snapshots import log_of
 
 
 def kept(made: CompactionSnapshot) -> CompactionSnapshot:
     """The snapshot after it was stored and read again."""
-    stored = split(made.to_wire(), SALT)
-    head = parse_json(canonical_text(stored.head))
-    return CompactionSnapshot.from_wire(join(head, SALT, lambda names: {name: stored.parts[name] for name in names}))
+    return CompactionSnapshot.from_wire(parse_json(canonical_text(made.to_wire())))
 
 
 @pytest.mark.req("CS-12")

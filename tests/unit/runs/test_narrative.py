@@ -16,8 +16,7 @@ from markdown_it.token import Token
 from snapshot_cases import HOSTILE, documents, relaxed, snapshots, texts
 
 from muniment.contracts.snapshot import CompactionSnapshot
-from muniment.runs.markdown import escaped, pointer_text, span_text, value_text
-from muniment.runs.narrative import HEADINGS, is_verified, narrative
+from muniment.runs.narrative import HEADINGS, escaped, is_verified, narrative, pointer_text, span_text, value_text
 from products import for_each
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "narrative"

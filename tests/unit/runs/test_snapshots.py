@@ -33,7 +33,7 @@ from run_entries import (
 from muniment.contracts.schemas import validate
 from muniment.contracts.snapshot import CompactionSnapshot
 from muniment.errors import InvalidRecord
-from muniment.runs.compaction.snapshots import log_of, snapshot_id_of, snapshots_id, split_snapshot_id
+from muniment.runs.snapshots import log_of, snapshot_id_of, snapshots_id, split_snapshot_id
 
 STORY: list[Told] = [
     start(),

@@ -24,7 +24,7 @@ from run_entries import (
     tool,
 )
 
-from muniment.runs.compaction.transitions import (
+from muniment.runs.fold import (
     claim_after,
     conflict_after,
     failure_after,
@@ -52,14 +52,14 @@ def after(transition: Any, *told: Told) -> Any:
 
 def test_a_claim_is_made_verified_and_retracted() -> None:
     made = after(claim_after, claim("k1", A, status="candidate", depends_on=["k0"]))
-    assert (made.status, made.made_by, made.changed_by, made.told_by) == ("candidate", "e1", "e1", ("e1",))
+    assert (made.status, made.made_by, made.changed_by, made.entry_ids) == ("candidate", "e1", "e1", ("e1",))
     assert made.depends_on == ("k0",)
     told = [claim("k1", A, status="candidate"), patch("claim_verified", id="k1", evidence_refs=[B, A])]
     verified = after(claim_after, *told)
     assert (verified.status, verified.changed_by) == ("verified", "e2")
     assert [ref.chunk_id for ref in verified.evidence_refs] == ["evt_a", "evt_b"], "each once, the earlier ones first"
     gone = after(claim_after, *told, patch("claim_retracted", id="k1", reason="a misprint", evidence_refs=[SEA]))
-    assert (gone.status, gone.reason, gone.told_by) == ("retracted", "a misprint", ("e1", "e2", "e3"))
+    assert (gone.status, gone.reason, gone.entry_ids) == ("retracted", "a misprint", ("e1", "e2", "e3"))
     assert [ref.chunk_id for ref in gone.evidence_refs] == ["evt_a", "evt_b"], "what spoke for it does not change"
     assert [ref.chunk_id for ref in gone.refuted_by] == ["chk_1"]
 
@@ -137,7 +137,7 @@ def test_only_a_state_patch_says_something_about_a_claim() -> None:
 def test_a_conflict_is_recorded_and_settled_once() -> None:
     settled = patch("conflict_settled", id="c1", resolution="the map is right")
     found = after(conflict_after, conflict("c1", A, B), settled, patch("conflict_settled", id="c1", resolution="no"))
-    assert (found.status, found.resolution, found.told_by) == ("settled", "the map is right", ("e1", "e2"))
+    assert (found.status, found.resolution, found.entry_ids) == ("settled", "the map is right", ("e1", "e2"))
     before = after(conflict_after, conflict("c1", A, B))
     assert before.status == "open"
     for said in ({"id": "c2", "resolution": "x"}, {"id": "c1"}, {"id": "c1", "resolution": 7}):

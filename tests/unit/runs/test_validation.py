@@ -30,8 +30,8 @@ from validation_cases import STORY, altered, case, failed, failed_after
 
 from muniment.contracts.snapshot import CompactionSnapshot
 from muniment.core.scope import quote_hash
-from muniment.runs.compaction.snapshots import snapshot_id_of
-from muniment.runs.compaction.validation import CHECKS, entries_named, validate, validation_of
+from muniment.runs._validation import CHECKS, entries_named, validate, validation_of
+from muniment.runs.snapshots import snapshot_id_of
 from products import for_each
 
 
@@ -77,7 +77,7 @@ CORRUPTIONS: list[tuple[str, str, Callable[[dict[str, Any]], Any], set[str]]] = 
         set(CHECKS),
     ),
     ("shape", "created_at is no date-time: 'yesterday'", lambda wire: wire.update(created_at="yesterday"), set()),
-    ("shape", "the claim k1 stands more than once", lambda wire: _claims(wire).append(_claims(wire)[0]), set()),
+    ("shape", "the claim k1 is listed more than once", lambda wire: _claims(wire).append(_claims(wire)[0]), set()),
     (
         "sequence",
         f"wanted the sequence 2, found 3; '{SELF}.2' is not the id of snapshot 3 of the run",

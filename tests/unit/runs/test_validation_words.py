@@ -30,7 +30,8 @@ from run_entries import (
 from validation_cases import STORY, altered, case, failed, failed_after
 
 from muniment.contracts.snapshot import CompactionSnapshot
-from muniment.runs.compaction.validation import CHECKS, validate
+from muniment.runs._validation import CHECKS, validate
+from muniment.runs.snapshots import log_of
 from products import for_each
 
 
@@ -43,6 +44,25 @@ def test_a_check_that_holds_says_what_it_looked_at() -> None:
         "sources_stand": "3 verified claims rest on sources that stand",
         "conflicts_two_sided": "1 conflicts have evidence on both sides",
     }
+
+
+@pytest.mark.req("CS-02", "CS-06", "CS-09")
+def test_what_the_sealed_predecessor_holds_unchanged_is_not_checked_again() -> None:
+    """A compaction checks what is new or changed; a person who asks has everything checked."""
+    made, held = case()
+    fresh = replace(held, is_whole=False)
+    said = {check.name: check.message for check in validate(made, fresh, POLICY)}
+    assert said["claims_in_ledger"] == (
+        "2 claims and 1 conflicts are what their entries say; 1 are as the previous snapshot has them"
+    )
+    assert said["verified_cited"] == "2 verified claims have evidence"
+    assert said["pointers_resolve"] == "5 pointers resolve to the stored bytes"
+    assert said["sources_stand"] == "3 verified claims rest on sources that stand"
+    without = {id_: entry for id_, entry in held.entries.items() if id_ != "e8"}
+    assert failed(made, replace(fresh, entries=without)) == {}, "the claim of e8 was sealed"
+    assert failed(made, replace(held, entries=without)).keys() == {"claims_in_ledger"}
+    reworded = altered(lambda wire: wire["state"]["claims"][0].update(statement="another"))
+    assert failed(reworded, fresh).keys() == {"claims_in_ledger"}, "a claim that differs from the sealed one is new"
 
 
 def test_what_nobody_relies_on_is_not_counted_as_looked_at() -> None:
@@ -59,7 +79,7 @@ def test_what_nobody_relies_on_is_not_counted_as_looked_at() -> None:
 
 
 def test_what_has_not_the_shape_is_not_looked_at_further() -> None:
-    unread = "not checked: the snapshot, or the previous one, has not the shape of one"
+    unread = "not checked: the snapshot does not have the shape of one"
     found = failed(altered(lambda wire: wire.pop("cursor")), case()[1])
     assert found == {"shape": "$.cursor: wanted an object"} | dict.fromkeys(CHECKS[1:], unread)
 
@@ -84,7 +104,7 @@ def test_what_stands_twice_is_told_once_by_its_kind(noun: str, part: str) -> Non
 
     found = failed(altered(twice), case()[1]).get("shape", "")
     assert found.startswith(f"the {noun}")
-    assert found.count(" stands more than once") == 1
+    assert found.count(" is listed more than once") == 1
 
 
 @pytest.mark.req("CS-08")
@@ -106,7 +126,8 @@ def test_the_predecessor_is_one_of_the_same_run() -> None:
     made, held = case()
     assert held.previous is not None
     foreign = held.previous.model_copy(update={"run_id": "run_2"})
-    assert "the previous snapshot is one of the run run_2" in failed(made, replace(held, previous=foreign))["sequence"]
+    found = failed(made, replace(held, previous=foreign, before=log_of(foreign)))
+    assert "the previous snapshot is one of the run run_2" in found["sequence"]
 
 
 def _write(*path: str | int) -> Callable[[dict[str, Any], str], None]:

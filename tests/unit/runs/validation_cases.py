@@ -29,7 +29,7 @@ from run_entries import (
 )
 
 from muniment.contracts.snapshot import CompactionSnapshot
-from muniment.runs.compaction.validation import CHECKS, Known, validate
+from muniment.runs._validation import CHECKS, SnapshotContext, validate
 
 FIRST: list[Told] = [start(), *steps(2, action={"tool": "map"}), claim("k1", A), claim("k0", B, status="candidate")]
 STORY: list[Told] = [
@@ -45,7 +45,7 @@ STORY: list[Told] = [
 ]
 
 
-def case() -> tuple[CompactionSnapshot, Known]:
+def case() -> tuple[CompactionSnapshot, SnapshotContext]:
     """The second snapshot of a run, and what the store knows of it."""
     seen = entries(STORY)
     previous = snapshot(fold(seen[: len(FIRST)]))
@@ -53,7 +53,7 @@ def case() -> tuple[CompactionSnapshot, Known]:
     return snapshot(log, previous), known(seen, log, previous)
 
 
-def failed(made: CompactionSnapshot, held: Known, **policy: Any) -> dict[str, str]:
+def failed(made: CompactionSnapshot, held: SnapshotContext, **policy: Any) -> dict[str, str]:
     """The checks that do not hold, with what they say."""
     checks = validate(made, held, POLICY.model_copy(update=policy))
     assert tuple(check.name for check in checks) == CHECKS

@@ -105,7 +105,8 @@ def test_an_item_without_a_digest_is_damaged(make: Callable[..., Memory], engine
     mem = make(engine)
     tell(mem).compose("planner", query="Where does the user live?")
     alter(mem, kind, {"digest": None, "checked": 0})
-    assert {each.kind for each in mem.verify().differing} == {kind}
+    undermined = {"terms"} if kind == "fact" else set()  # its words are indexed for a fact that cannot be read
+    assert {each.kind for each in mem.verify().differing} == {kind, *undermined}
     with pytest.raises(StoreDamaged, match="the row was altered"):
         list(mem.export())
     mem.store.rebuild()

@@ -60,6 +60,7 @@ def test_a_text_of_a_megabyte_is_kept_whole_and_found_by_its_last_word(text: str
 
 
 def told_in_part(run: Run, query: str) -> list[str]:
+    """The evidence of a packet that says so; a turn among the last ones is shown whole and says nothing."""
     selected = run.compose("planner", query=query).packet.explain.selected
     return [line for line in selected if "analysed_in_part" in line]
 
@@ -71,7 +72,7 @@ def test_extract_reads_what_was_analysed_and_the_packet_says_so() -> None:
         first = run.observe("user", "I live in Lisbon. " + "So it is with rain. " * 3 + "My name is Zanzibar.")
         assert first.flags == ("partly_analysed",)
         assert [each.value for each in run.extract()] == ["Lisbon"]
-        assert told_in_part(run, "zanzibar")
+        assert told_in_part(mem.run(user_id="ana", session_id="s2"), "zanzibar")
         lines = list(mem.export())
     with muniment.open(":memory:") as other:  # under another policy: the entry itself says what was analysed
         other.import_(lines)

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import examples
-from muniment.errors import InvalidRecord
+from muniment.core.limits import Cancellation, cancellable
+from muniment.errors import DeadlineExceeded, InvalidRecord
 from muniment.testing.constraint_examples import EXAMPLES, PolitenessJudge
 from muniment.verify.outputs import Output
 from muniment.verify.static import constraints
@@ -201,3 +202,99 @@ def test_severity_key_and_reason_can_be_said() -> None:
     (finding,) = evaluate(Output(text="two words"), [constraint])
     assert finding[:2] == ("FORMAT:LENGTH", False)
     assert (finding.severity, finding.reason, finding.constraint) == ("minor", "truncation_or_cutoff", "words")
+
+
+WORDS_AND_TEXTS = [
+    ("C++", "I like C++ a lot", 1),
+    ("C++", "C++, or (C++)? C++.", 3),
+    ("C++", "C++14 and ABC++", 0),
+    ("C#", "C# is not C#x", 1),
+    ("c#", "用C#写的", 1),
+    (".NET", "We use .NET here; .net there", 2),
+    (".NET", "ASP.NET", 0),
+    ("@here", "ping @here, not me@here", 1),
+    ("50%", "50% of it, not 150%", 1),
+    ("坏", "这是坏的", 1),
+    ("坏的", "这是坏的，坏的！", 2),
+    ("ダメ", "それはダメです", 1),
+    ("학교", "학교에서 학교는", 2),
+    ("학교", "초등학교", 0),
+    ("ไม่", "ฉันไม่รู้", 1),
+    ("NASA", "NASA는 왔다; 在NASA工作; NASAs", 2),
+    ("sun", "The sun, sunny; SUN-day sun_", 2),
+    ("naïve", "a naïve naïveté", 1),
+    ("two words", "Two words. two wordsmiths", 1),
+]
+
+
+@for_each(("word", "text", "count"), WORDS_AND_TEXTS)
+def test_a_word_is_found_by_itself(word: str, text: str, count: int) -> None:
+    held, absent = evaluate(
+        Output(text=text),
+        [
+            constraints.keyword_count(word=word, whole=True, exactly=count),
+            constraints.forbidden_words(words=("zzz", word)),
+        ],
+    )
+    assert held.ok, held.message
+    assert absent.ok == (count == 0), absent.message
+    if absent.where is not None:
+        assert text[slice(*absent.where)].casefold() == word.casefold()
+
+
+ROOTS_AND_PATHS = [
+    (".", "a.txt", True),
+    (".", "./a/b.txt", True),
+    ("./", "a.txt", True),
+    ("src/..", "a.txt", True),
+    (".", ".hidden", True),
+    (".", "..", False),
+    (".", "../a.txt", False),
+    (".", "a/../../b.txt", False),
+    (".", "/a.txt", False),
+    ("..", "a.txt", True),
+    ("..", "../a.txt", True),
+    ("..", "../../a.txt", False),
+    ("../x", "../x/y", True),
+    ("../x", "../xy", False),
+    ("src", "src", True),
+    ("src", "src/a.py", True),
+    ("src", "srcs/a.py", False),
+    ("src", "src/../a.py", False),
+    ("/", "/etc/hosts", True),
+    ("/", "etc/hosts", False),
+    ("/work", "//work/a", True),
+    ("/work", "/work/../etc", False),
+    ("/work", "/..//work/a", True),
+]
+
+
+@for_each(("root", "path", "allowed"), ROOTS_AND_PATHS)
+def test_files_are_allowed_under_their_root(root: str, path: str, allowed: bool) -> None:
+    output = output_of({"text": "a", "policy_events": [{"kind": "file_write", "target": path}]})
+    (finding,) = evaluate(output, [constraints.files(access="write", under=("nowhere", root))])
+    assert finding.ok == allowed, (root, path)
+
+
+def test_stopped_work_stops_between_constraints_and_inside_a_pattern() -> None:
+    hard = constraints.regex_present(pattern="(?:a|b)*a(?:a|b){200}c")
+    text = "".join("ab"[number * number % 7 % 2] for number in range(50_000))
+    for asked, steps in (([constraints.words(max=9)] * 2, 1), ([hard], 20)):
+        stopping = CountingCancellation(steps)
+        with cancellable(stopping), pytest.raises(DeadlineExceeded):
+            evaluate(Output(text=text), asked)
+        assert stopping.checks == steps
+
+
+class CountingCancellation(Cancellation):
+    """Stops the work at its so-many-th checkpoint."""
+
+    def __init__(self, steps: int) -> None:
+        super().__init__()
+        self.checks, self.steps = 0, steps
+
+    def check(self, *, can_wait: bool = False) -> None:
+        self.checks += 1
+        if self.checks == self.steps:
+            self.stop(lambda: DeadlineExceeded("late"))
+        super().check(can_wait=can_wait)

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
 
 from muniment.core.canonical import SALT_BYTES
+from muniment.core.limits import checkpoint
 from muniment.errors import MissingDependency, MunimentError
 
 # -- clock and ids --------------------------------------------------------------------------------------
@@ -20,6 +21,14 @@ from muniment.errors import MissingDependency, MunimentError
 
 def system_clock() -> datetime:
     return datetime.now(UTC)
+
+
+def pause(seconds: float) -> None:
+    """Wait, unless this work is stopped meanwhile."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        time.sleep(min(left, 0.05))
+        checkpoint()
 
 
 class SystemIds:

@@ -22,7 +22,7 @@ from muniment.errors import InvalidRecord
 from muniment.learning.lesson_state import LessonArmName, LessonStage, LessonUse
 from muniment.learning.projection import core_name, held_record, named_id, project_event_log
 from muniment.learning.stored_memory import StoredMemory
-from muniment.runs.projection import change_of
+from muniment.runs.fold import change_of
 from muniment.store.items import Change, Item, select_items
 from muniment.store.ledger import LESSONS_USED, LedgerEntry
 

@@ -8,8 +8,19 @@ from warnings import catch_warnings, filterwarnings
 
 from muniment.contracts.rules import FlowMapSnapshot
 from muniment.core.outside.system import not_installed
-from muniment.rules.flowmap.heat_grid import STEPS, HeatGrid, Lift, heat_grid, short, step_of
-from muniment.rules.flowmap.heatmap import FOOT, LIGHT, lift_text, percent_text, support_text
+from muniment.rules._flow_picture import (
+    FOOT,
+    LIGHT,
+    STEPS,
+    HeatGrid,
+    Lift,
+    heat_grid,
+    lift_text,
+    percent_text,
+    short,
+    step_of,
+    support_text,
+)
 
 __all__ = ["to_heatmap_png"]
 

@@ -416,8 +416,8 @@ def leading_name(shape: Shape, op: Select) -> str | None:
     """The first column of names in the order that is not bound to one name, unless another column sorts before it."""
     if not shape.has_names:
         return None
-    for part in (lambda: op.order or shape.spec.key, lambda: shape.order_of(op)[1]):
-        for name in part():
+    for part in (op.order or shape.spec.key, shape.order_of(op)[1]):
+        for name in part:
             if not any(bound == name and comparison == "=" for bound, comparison, _ in op.where):
                 return name if shape.column_named(name).form == "name" else None
     return None

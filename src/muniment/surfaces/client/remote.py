@@ -23,7 +23,7 @@ from muniment.handles.rulebook import Rulebook
 from muniment.handles.run import Run
 from muniment.handles.study import Study
 from muniment.memory.corpus import Corpus
-from muniment.runs.reading import Resumed
+from muniment.runs.snapshots import Resumed
 from muniment.surfaces.client.connection import Ask, Connection
 from muniment.surfaces.client.deriving import derived
 from muniment.surfaces.client.subhandles import (

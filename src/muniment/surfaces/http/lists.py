@@ -24,8 +24,8 @@ from muniment.memory.lists.episodes import list_episodes
 from muniment.memory.lists.facts import page_fact_history, page_facts
 from muniment.packets.build_listing import page_answers, page_builds
 from muniment.packets.turns import TURN_KINDS, count_turns, page_turns
-from muniment.rules.listing import page_history, page_reports, page_revisions, page_rules, page_tests
-from muniment.runs.listing import page_claims, page_conflicts, page_questions, page_runs, page_snapshots
+from muniment.rules.rulebook import page_history, page_reports, page_revisions, page_rules, page_tests
+from muniment.runs.snapshots import page_claims, page_conflicts, page_questions, page_runs, page_snapshots
 from muniment.store.lists.entries import ENTRY_KINDS, count_entries, list_placed
 from muniment.store.lists.seeking import count_listed
 from muniment.store.users import page_users

@@ -29,8 +29,8 @@ _EVENT = "muniment.store.ledger:EntryDraft"
 _FACT = "muniment.memory.fact_writing:FactRequest"
 _BANK = "muniment.handles.bank:BankQuery"
 _CORPUS = "muniment.memory.corpus:CorpusQuery"
-_SELECTION = "muniment.rules.rule_selecting:SelectionRequest"
-_SIGNED = "muniment.rules.rule_promoting:SignedRequest"
+_SELECTION = "muniment.rules.selection:SelectionRequest"
+_SIGNED = "muniment.rules.promotion:SignedRequest"
 _RUN = {"agent_id": _ID, "session_id": _ID, "run_id": _ID}
 
 _CHECKED_BY: Mapping[str, str | Mapping[str, str]] = {
@@ -65,11 +65,11 @@ _CHECKED_BY: Mapping[str, str | Mapping[str, str]] = {
     "bank.lesson_reports": _BANK,
     "bank.add_lesson": "muniment.learning.lesson_adding:LessonRequest",
     "rulebook.select": _SELECTION,
-    "rulebook.gate": "muniment.rules.rule_trying:TryingRequest",
-    "rulebook.canary": "muniment.rules.rule_promoting:TrialRequest",
+    "rulebook.gate": "muniment.rules.testing:TryingRequest",
+    "rulebook.canary": "muniment.rules.promotion:TrialRequest",
     "rulebook.promote": _SIGNED,
     "rulebook.retire": _SIGNED,
-    "rulebook.rollback": "muniment.rules.rule_promoting:RollbackRequest",
+    "rulebook.rollback": "muniment.rules.promotion:RollbackRequest",
 }
 """By operation: the record that checks its arguments, or the type of an argument that is checked by hand. By operation
 and argument: the record that an object is read into."""

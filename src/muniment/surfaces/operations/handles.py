@@ -19,11 +19,10 @@ from muniment.handles.run import Run
 from muniment.handles.study import Study
 from muniment.packets.builds import Build
 from muniment.packets.pool import Pool
-from muniment.rules.promotion.records import RefusedRule
-from muniment.rules.rule_selecting import RuleSelection
-from muniment.runs.reading import Resumed
+from muniment.rules._records import RefusedRule
+from muniment.rules.selection import RuleSelection
 from muniment.runs.records import RunLog
-from muniment.runs.resuming import Rejected
+from muniment.runs.snapshots import Rejected, Resumed
 from muniment.store.ledger import Resolved
 from muniment.surfaces.operations.shapes import Components, Fields, Shape, register, shape_of
 from muniment.surfaces.operations.signatures import fields_of

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from muniment.contracts.runs import FGFCEvidence, FGFCOverall, FGFCReport, FGFCUnit
+from muniment.core.limits import checkpoint
 from muniment.core.policy import FactCheckPolicy
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.verify.facts.claims import Claim, Unit, read_claim, split_units, unmarked
@@ -85,6 +86,7 @@ def judge_units(
     known: dict[tuple[str, Before], Judged] = {}
     """What is said again behind the same is judged as it was the first time."""
     for unit in units:
+        checkpoint()
         given = unit._replace(text=output[unit.start : unit.start + len(unit.text)])
         found = known.get((unit.text, before))
         if found is None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Collection
 
 from muniment.contracts.runs import FGFCEvidence
 from muniment.core.policy import FactCheckPolicy
+from muniment.core.text.patterns import lazy_pattern
 from muniment.verify.facts.claims import Claim
 from muniment.verify.facts.source import Source
 
 __all__ = ["cite", "pick_evidence"]
 
-_SPACED = re.compile(r"\S+")
+_SPACED = lazy_pattern(r"\S+")
 _WORD_CHARS_MAX = 100
 """Text without spaces counts as a word for each so many characters."""
 

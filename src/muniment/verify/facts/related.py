@@ -1,12 +1,13 @@
 """How words are related in general English: one sense, a wider sense, the opposite, or not at all.
 
 `data/relations.bin` is made of WordNet by `tools/make_word_relations.py`; its licence stands beside it. Read once, when
-something in it is first asked for.
+something in it is first asked for; of its lines only those of the words that are asked for are taken apart.
 """
 
 from __future__ import annotations
 
 import zlib
+from bisect import bisect_left
 from collections.abc import Iterable, Set
 from functools import cache
 from typing import NamedTuple
@@ -27,21 +28,11 @@ __all__ = [
     "table_opposed",
 ]
 
-_DIGEST = "c6d7ddc520029f1b0b3636184513767b313bbeb5d04c78a83dc6120b6532cef0"
+_DIGEST = "a9daac05959d86e0f4e7aa5d7dfb2d4bb8ecda6c9972c62630adf03cfb8b2463"
 SAME, WIDER, SISTER = 0.9, 0.7, 0.35
 """How well a word stands for another: of one sense, one step wider or narrower, two senses of one wider."""
 LIKE = 0.7
 """And one of a group any member of which may restate another (`synonyms`)."""
-
-
-class _Tables(NamedTuple):
-    senses: dict[str, frozenset[int]]
-    """A stem → the groups of verbs it stands in."""
-    wider: list[tuple[int, ...]]
-    nouns: dict[str, frozenset[int]]
-    opposites: dict[str, frozenset[str]]
-    ordinary: frozenset[str]
-    irregular: frozenset[str]
 
 
 class Senses(NamedTuple):
@@ -53,58 +44,55 @@ class Senses(NamedTuple):
     nouns: frozenset[int]
 
 
+class _Table(NamedTuple):
+    """Sorted lines `word|verb groups|noun groups|opposites|marks`, and for each group of verbs the wider ones."""
+
+    lines: list[str]
+    wider: list[str]
+
+
 @cache
-def _tables() -> _Tables:
-    blocks = zlib.decompress(read_data(__package__, "relations.bin", _DIGEST)).decode("utf-8").split("\n\n")
-    verbs, nouns, opposites, ordinary, irregular = (block.split("\n") for block in blocks)
-    wider: list[tuple[int, ...]] = []
-    members: list[str] = []
-    for line in verbs:
-        words, _, above = line.partition("|")
-        members.append(words)
-        wider.append(tuple(map(int, above.split())))
-    opposed: dict[str, set[str]] = {}
-    for pair in opposites:
-        one, two = pair.split(" ")
-        opposed.setdefault(one, set()).add(two)
-        opposed.setdefault(two, set()).add(one)
-    return _Tables(
-        _groups(members),
-        wider,
-        _groups(nouns),
-        {word: frozenset(others) for word, others in opposed.items()},
-        frozenset(ordinary),
-        frozenset(irregular),
-    )
+def _table() -> _Table:
+    text = zlib.decompress(read_data(__package__, "relations.bin", _DIGEST)).decode("utf-8")
+    lines, _, wider = text.partition("\n\n")
+    return _Table(lines.split("\n"), wider.split("\n"))
 
 
-def _groups(lines: list[str]) -> dict[str, frozenset[int]]:
-    found: dict[str, set[int]] = {}
-    for number, line in enumerate(lines):
-        for word in line.split(" "):
-            found.setdefault(word, set()).add(number)
-    return {word: frozenset(numbers) for word, numbers in found.items()}
+class _Entry(NamedTuple):
+    """What the table says of a word."""
+
+    verbs: frozenset[int] = frozenset()
+    above: frozenset[int] = frozenset()
+    nouns: frozenset[int] = frozenset()
+    opposites: frozenset[str] = frozenset()
+    marks: str = ""
+
+
+@remembered(1 << 14)
+def _entry(term: str) -> _Entry:
+    lines, wider = _table()
+    place = bisect_left(lines, f"{term}|")
+    if place == len(lines) or not lines[place].startswith(f"{term}|"):
+        return _Entry()
+    _, verbs, nouns, opposites, marks = lines[place].split("|")
+    groups = frozenset(map(int, verbs.split()))
+    above = frozenset(int(up) for group in groups for up in wider[group].split())
+    return _Entry(groups, above, frozenset(map(int, nouns.split())), frozenset(opposites.split()), marks)
 
 
 def is_ordinary(term: str) -> bool:
     """Is it a word that is written small inside a sentence?"""
-    return term in _tables().ordinary
+    return "o" in _entry(term).marks
 
 
 def is_irregular(form: str) -> bool:
     """Is it an irregular form of a verb, as it is written: bought, wrote?"""
-    return form in _tables().irregular
+    return "i" in _entry(form).marks
 
 
 def is_verb(term: str) -> bool:
     """Can the stem be a verb's, or a noun's that is made of one?"""
-    return term in _tables().senses
-
-
-@remembered(1 << 14)
-def _above(term: str) -> frozenset[int]:
-    tables = _tables()
-    return frozenset(up for sense in tables.senses.get(term, ()) for up in tables.wider[sense])
+    return bool(_entry(term).verbs)
 
 
 def relation(one: str, other: str) -> float:
@@ -114,9 +102,7 @@ def relation(one: str, other: str) -> float:
 
 def read_senses(keys: Iterable[str]) -> list[Senses]:
     """What the tables say of some words, to compare many others with them."""
-    tables = _tables()
-    none: frozenset[int] = frozenset()
-    return [Senses(key, tables.senses.get(key, none), _above(key), tables.nouns.get(key, none)) for key in keys]
+    return [Senses(key, *_entry(key)[:3]) for key in keys]
 
 
 def nearest_kin(key: str, others: Iterable[Senses], like: Set[str]) -> tuple[float, str]:
@@ -147,4 +133,4 @@ def nearest_kin(key: str, others: Iterable[Senses], like: Set[str]) -> tuple[flo
 
 def table_opposed(term: str) -> frozenset[str]:
     """Stems of words that mean the opposite."""
-    return _tables().opposites.get(term, frozenset())
+    return _entry(term).opposites

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
+from pathlib import PurePosixPath
 from posixpath import normpath
 from typing import Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
@@ -275,13 +276,20 @@ class Files(Constraint):
         if events is None:
             return _NO_EVENTS
         for event in events:
-            if event.kind == f"file_{self.access}" and not self._allows(normpath(event.target)):
+            if event.kind == f"file_{self.access}" and not any(_is_under(event.target, root) for root in self.under):
                 return Violation(f"{self.access} of {event.target[:80]!r}")
         return None
 
-    def _allows(self, path: str) -> bool:
-        roots = [normpath(root) for root in self.under]
-        return any(path == root or path.startswith(f"{root.rstrip('/')}/") for root in roots)
+
+def _is_under(path: str, root: str) -> bool:
+    """Whether a path, `..` resolved by its letters alone, is a folder or lies in it."""
+    here, above = PurePosixPath(normpath(path)), PurePosixPath(normpath(root))
+    if here.is_absolute() or above.is_absolute():
+        return PurePosixPath("/", *here.parts[1:]).is_relative_to(PurePosixPath("/", *above.parts[1:])) and (
+            here.is_absolute() == above.is_absolute()
+        )
+    ups, root_ups = here.parts.count(".."), above.parts.count("..")
+    return ups <= root_ups if root_ups == len(above.parts) else here.is_relative_to(above)
 
 
 # -- memory -------------------------------------------------------------------------------------------

@@ -45,6 +45,21 @@ MARGIN_SURE = 6.0
 
 # -- words and letters --------------------------------------------------------------------------------
 
+_UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+"""Scripts without blanks between words: there a word stands by itself wherever it stands."""
+_HANGUL = r"\uac00-\ud7a3"
+"""Korean words begin behind a blank, and particles are attached to their end."""
+
+
+def _by_itself(word: str) -> str:
+    """A pattern that finds a word that is no part of another one, whatever signs it begins and ends with."""
+    before = after = rf"[^\W{_UNSPACED}{_HANGUL}]"
+    if re.match(f"[{_HANGUL}]", word[0]):
+        before = f"[{_HANGUL}]"
+    left = "" if re.match(f"[{_UNSPACED}]", word[0]) else f"(?<!{before})"
+    right = "" if re.match(f"[{_UNSPACED}{_HANGUL}]", word[-1]) else f"(?!{after})"
+    return f"{left}{re.escape(word)}{right}"
+
 
 class Contains(Constraint):
     """All of these texts stand in it."""
@@ -113,7 +128,7 @@ class ForbiddenWords(Constraint):
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        return re.compile("|".join(rf"\b{re.escape(word)}\b" for word in self.words), re.IGNORECASE)
+        return re.compile("|".join(map(_by_itself, self.words)), re.IGNORECASE)
 
     def check(self, view: View) -> Violation | None:
         found = self._pattern.search(view.text)
@@ -131,8 +146,7 @@ class KeywordCount(Bounds):
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        edge = r"\b" if self.whole else ""
-        return re.compile(f"{edge}{re.escape(self.word)}{edge}", re.IGNORECASE)
+        return re.compile(_by_itself(self.word) if self.whole else re.escape(self.word), re.IGNORECASE)
 
     def check(self, view: View) -> Violation | None:
         return self.outside(len(self._pattern.findall(view.text)), f"times {self.word!r}")

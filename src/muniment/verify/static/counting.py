@@ -8,9 +8,8 @@
 
 from __future__ import annotations
 
-import re
-
 from muniment.core.text.analyzer import stop_words
+from muniment.core.text.patterns import lazy_pattern
 
 __all__ = [
     "bullet_count",
@@ -24,33 +23,32 @@ __all__ = [
     "word_count",
 ]
 
-_WORD = re.compile(r"\w+")
-_WORD_OR_DOTTED = re.compile(r"[\w.]+")
-_IDEOGRAPHS = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
+_WORD = lazy_pattern(r"\w+")
+_IDEOGRAPHS = lazy_pattern("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
 
-_END = re.compile(r"[.!?](?=[)\";}\]*:@'({\[!?]|\s+\S)|[。！？]+(?=.)", re.DOTALL)
-_TOKEN_BEFORE = re.compile(r"[^\s()\"`{\[:;&#*@}\],]+\Z")
-_NEXT = re.compile(r"\s+(?:[(\"'\[{*]*)(\S+)")
-_INITIAL = re.compile(r"[^\W\d]")
-_NUMBER = re.compile(r"-?[.,]?\d[\d,.-]*")
-_LABEL = re.compile(r"(?:^|\n)[ \t]*\w\Z")
-_CLOSING = re.compile(r"[\"')\]}]+(?=\s|\Z)")
-_ABBREVIATIONS = frozenset(  # titles, firms, months, streets, countries, hours, Latin: what any style guide lists
-    _WORD_OR_DOTTED.findall(
-        "mr mrs ms dr prof st sr jr rev hon gen col maj capt lt sgt sen rep gov pres ph.d m.d b.a m.a b.sc m.sc "
-        "inc ltd co corp bros dept vs jan feb aug sept oct nov dec ave blvd rd mt ft "
-        "u.s u.k u.n u.s.a e.u d.c n.y l.a a.m p.m a.d b.c e.g i.e cf viz approx"
-    )
-)
+_END = lazy_pattern(r"(?s)[.!?](?=[)\";}\]*:@'({\[!?]|\s+\S)|[。！？]+(?=.)")
+_TOKEN_BEFORE = lazy_pattern(r"[^\s()\"`{\[:;&#*@}\],]+\Z")
+_NEXT = lazy_pattern(r"\s+(?:[(\"'\[{*]*)(\S+)")
+_INITIAL = lazy_pattern(r"[^\W\d]")
+_NUMBER = lazy_pattern(r"-?[.,]?\d[\d,.-]*")
+_LABEL = lazy_pattern(r"(?:^|\n)[ \t]*\w\Z")
+_CLOSING = lazy_pattern(r"[\"')\]}]+(?=\s|\Z)")
+_ABBREVIATIONS_TEXT = """
+mr mrs ms dr prof st sr jr rev hon gen col maj capt lt sgt sen rep gov pres ph.d m.d b.a m.a b.sc m.sc
+inc ltd co corp bros dept vs jan feb aug sept oct nov dec ave blvd rd mt ft
+u.s u.k u.n u.s.a e.u d.c n.y l.a a.m p.m a.d b.c e.g i.e cf viz approx
+"""
+_ABBREVIATIONS = frozenset(_ABBREVIATIONS_TEXT.split())
+"""Titles, firms, months, streets, countries, hours, Latin: what any style guide lists."""
 
-_HIGHLIGHT = re.compile(r"\*([^\n*]*)\*")
-_STRONG = re.compile(r"\*\*([^\n*]*)\*\*")
-_HEADING = re.compile(r" {0,3}(#{1,6})(?=[ \t])")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_BLANK_LINES = re.compile(r"\n[ \t]*\n\s*")
+_HIGHLIGHT = lazy_pattern(r"\*([^\n*]*)\*")
+_STRONG = lazy_pattern(r"\*\*([^\n*]*)\*\*")
+_HEADING = lazy_pattern(r" {0,3}(#{1,6})(?=[ \t])")
+_FENCE = lazy_pattern(r" {0,3}(`{3,}|~{3,})")
+_BLANK_LINES = lazy_pattern(r"\n[ \t]*\n\s*")
 
-_CONTRACTION = re.compile(r"(?<=\w)(?=n't\b)|(?<=[^'\s])(?='(?:s|m|d|ll|re|ve)\b)", re.IGNORECASE)
-_APART = re.compile(r"[\s,;:@#$%&?!()\[\]{}<>\"`“”«»…]+|\.\.\.|--")
+_CONTRACTION = lazy_pattern(r"(?i)(?<=\w)(?=n't\b)|(?<=[^'\s])(?='(?:s|m|d|ll|re|ve)\b)")
+_APART = lazy_pattern(r"[\s,;:@#$%&?!()\[\]{}<>\"`“”«»…]+|\.\.\.|--")
 
 
 def word_count(text: str) -> int:

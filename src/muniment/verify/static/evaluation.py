@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from muniment.core.limits import checkpoint
 from muniment.core.ports.models import RubricJudge
 from muniment.core.scope import Verdict
 from muniment.errors import InvalidRecord, Issue, TooLarge
@@ -48,6 +49,7 @@ def _asking(constraint: Constraint, path: str) -> Iterator[tuple[str, str]]:
 
 
 def _finding(view: View, constraint: Constraint) -> Finding:
+    checkpoint()
     key, reason = constraint.violated_key, constraint.violated_reason
     try:
         problem = constraint.check(view)

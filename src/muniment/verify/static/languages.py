@@ -6,7 +6,6 @@ Deterministic, offline, no model. The counts in `data/languages.bin` come from t
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections import Counter
 from functools import cache
@@ -16,6 +15,7 @@ from zlib import decompress
 import numpy as np
 
 from muniment.core.limits import remembered
+from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.word_lists import read_data
 
 __all__ = ["ALIASES", "Detected", "detect_language", "known_languages"]
@@ -45,13 +45,13 @@ _OWN_SCRIPTS = (
 )
 _KANA_SHARE = 0.1  # of kana and Han together: less is Chinese with a borrowed sign
 
-_PAGE = re.compile(r"https?://[-\w.?&~;+=/#]{1,2000}")
-_MAIL = re.compile(r"[-.\w]{1,64}@[-.\w]{1,255}")
-_LATIN = re.compile("[A-Za-z]")
-_NOT_LATIN = re.compile("[\u0300-\u1dff\u1f00-\uffff\U00010000-\U0010ffff]")
-_LETTER = re.compile(r"[^\W\d_]")
-_OWN = {code: re.compile(f"[{chars}]") for code, chars in _OWN_SCRIPTS}
-_ANY_OWN = re.compile("[" + "".join(chars for _, chars in _OWN_SCRIPTS) + "]")
+_PAGE = lazy_pattern(r"https?://[-\w.?&~;+=/#]{1,2000}")
+_MAIL = lazy_pattern(r"[-.\w]{1,64}@[-.\w]{1,255}")
+_LATIN = lazy_pattern("[A-Za-z]")
+_NOT_LATIN = lazy_pattern("[\u0300-\u1dff\u1f00-\uffff\U00010000-\U0010ffff]")
+_LETTER = lazy_pattern(r"[^\W\d_]")
+_OWN = {code: lazy_pattern(f"[{chars}]") for code, chars in _OWN_SCRIPTS}
+_ANY_OWN = lazy_pattern("[" + "".join(chars for _, chars in _OWN_SCRIPTS) + "]")
 
 _BLANKS = [code for code in range(0x80) if not chr(code).isalpha()] + [0xA0, 0xAB, 0xB0, 0xBB, *range(0x2000, 0x2070)]
 _PLAIN: dict[int, str] = {

@@ -20,6 +20,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from muniment.core.canonical import child_path
+from muniment.core.limits import checkpoint
 from muniment.errors import InvalidInput, InvalidRecord, Issue
 from muniment.verify.static.base import Constraint
 from muniment.verify.static.constraints import KINDS
@@ -109,6 +110,7 @@ class _Reader:
         return [constraint for constraint in made if constraint is not None]
 
     def one(self, item: Any, path: str, depth: int) -> Constraint | None:
+        checkpoint()
         if isinstance(item, Constraint):
             return self.registered(item, path)
         if isinstance(item, str):

@@ -11,18 +11,22 @@ from ipaddress import ip_address
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
+from muniment.core.text.patterns import lazy_pattern
+
 __all__ = ["PERSONAL_KINDS", "PersonalData", "PersonalKind", "find_personal_data"]
 
 PersonalKind = Literal["email", "phone", "card", "iban", "ssn", "ip"]
 PERSONAL_KINDS: tuple[PersonalKind, ...] = ("email", "phone", "card", "iban", "ssn", "ip")
 
-_EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8}")
-_PHONE = re.compile(r"(?<![\w.+-])(?:\+\d|\(\d|\d)[\d ()./-]{5,24}\d(?!\w)(?![.-]\d)")
-_CARD = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![ -]?\d)(?!\w)")
-_IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]){11,30}(?![A-Za-z0-9])")
-_SSN = re.compile(r"(?<![\w-])(?!000|666|9)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\w-])")
-_IP = re.compile(r"(?<![\w.:])(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7})(?![\w:])(?!\.\d)")
-_DATE = re.compile(r"\d{4}[-./ ]\d{1,2}[-./ ]\d{1,2}|\d{1,2}[-./ ]\d{1,2}[-./ ]\d{4}")
+_EMAIL = lazy_pattern(r"(?<![\w.+-])[\w.+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8}")
+_PHONE = lazy_pattern(r"(?<![\w.+-])(?:\+\d|\(\d|\d)[\d ()./-]{5,24}\d(?!\w)(?![.-]\d)")
+_CARD = lazy_pattern(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![ -]?\d)(?!\w)")
+_IBAN = lazy_pattern(r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]){11,30}(?![A-Za-z0-9])")
+_SSN = lazy_pattern(r"(?<![\w-])(?!000|666|9)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\w-])")
+_IP = lazy_pattern(
+    r"(?<![\w.:])(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7})(?![\w:])(?!\.\d)"
+)
+_DATE = lazy_pattern(r"\d{4}[-./ ]\d{1,2}[-./ ]\d{1,2}|\d{1,2}[-./ ]\d{1,2}[-./ ]\d{4}")
 _PHONE_DIGITS = range(9, 16)
 _CARD_DIGITS = range(13, 20)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from muniment.learning.folding import Learned
     from muniment.learning.recalling import Recall
     from muniment.learning.stored_memory import StoredMemory
-    from muniment.rules.flowmap.suggest import Suggestion
+    from muniment.rules.flow_map import Suggestion
 
 __all__ = ["flowmap", "fold", "recall"]
 
@@ -301,7 +301,7 @@ def _check_drawing(call: Call) -> None:
 
 def _drawn(snapshot: FlowMapSnapshot, kind: str) -> bytes:
     if kind == "svg":
-        from muniment.rules.flowmap.heatmap import to_heatmap_svg
+        from muniment.rules._flow_picture import to_heatmap_svg
 
         return to_heatmap_svg(snapshot).encode()
     from muniment.rules.outside.plots import to_heatmap_png

@@ -16,7 +16,7 @@ from muniment.surfaces.cli.terminal import Cell, coloured, one_line, strong, tab
 if TYPE_CHECKING:
     from muniment.contracts.rules import PatterningPlan
     from muniment.core.policy import PatterningPolicy
-    from muniment.rules.patterning.records import PatterningMeasurements
+    from muniment.rules.patterning import PatterningMeasurements
 
 __all__ = ["plan", "rollback", "show", "try_"]
 
@@ -56,9 +56,7 @@ def _plan(
     ill_conditioned: Annotated[Literal["refuse", "plan"] | None, Word("Refuse, or plan and say so.")] = None,
     now: str | None = None,
 ) -> PatterningPlan:
-    from muniment.rules.patterning.planning import make_plan
-    from muniment.rules.patterning.records import PatterningMeasurements
-    from muniment.rules.patterning_measuring import measure_response
+    from muniment.rules.patterning import PatterningMeasurements, make_plan, measure_response
 
     measured = PatterningMeasurements.from_wire(file)
     policy = _policy(
@@ -123,7 +121,7 @@ def _try(
     repeats: Annotated[int | None, _REPEATS] = None,
 ) -> PatterningPlan:
     from muniment.contracts.rules import PatterningPlan
-    from muniment.rules.patterning_measuring import validate_plan
+    from muniment.rules.patterning import validate_plan
 
     made = PatterningPlan.from_wire(file)
     return validate_plan(made, replay=replay, canary=canary, seed=seed, policy=_policy(repeats=repeats))
@@ -131,7 +129,7 @@ def _try(
 
 def _rollback(_: Call, file: Annotated[Any, _PLAN], *, reason: str) -> PatterningPlan:
     from muniment.contracts.rules import PatterningPlan
-    from muniment.rules.patterning.stages import rolled_back
+    from muniment.rules.patterning import rolled_back
 
     return rolled_back(PatterningPlan.from_wire(file), reason)
 
@@ -143,7 +141,7 @@ def _read(_: Call, file: Annotated[Any, _PLAN]) -> PatterningPlan:
 
 
 def _is_in_force(made: PatterningPlan) -> bool:
-    from muniment.rules.patterning.stages import stage_of
+    from muniment.rules.patterning import stage_of
 
     return stage_of(made) not in ("rolled_back", "failed")
 
@@ -159,7 +157,7 @@ def _written(call: Call) -> PatterningPlan:
 
 
 def _show(call: Call) -> Iterator[str]:
-    from muniment.rules.patterning.stages import base_weights, planned_weights, stage_of
+    from muniment.rules.patterning import base_weights, planned_weights, stage_of
 
     made = _written(call)
     chi = made.chi_estimation

@@ -28,7 +28,7 @@ from muniment.surfaces.operations.signatures import Parameter
 if TYPE_CHECKING:
     from muniment.contracts.runs import RolloutSelectBlock, RunCost
     from muniment.handles.runner import Attempt, Done
-    from muniment.rules.routing.records import Expected, Observables, Rate, RateReport, RouteDecision, Rung
+    from muniment.rules._records import Expected, Observables, Rate, RateReport, RouteDecision, Rung
 
 __all__ = ["rates", "rollout", "route"]
 
@@ -49,7 +49,7 @@ _RATES = {
 
 
 def _request() -> list[Parameter]:
-    from muniment.rules.routing.records import RouteRequest
+    from muniment.rules._records import RouteRequest
 
     return [Parameter("intent", Mapping, False), *fields_asked(RouteRequest)]
 

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from muniment.core.stats import Tally
     from muniment.handles.rulebook import Rulebook
     from muniment.learning.stored_memory import StoredMemory
-    from muniment.rules.promotion.records import GateReport, LintFinding
-    from muniment.rules.rulebook.statistics import RuleStats
+    from muniment.rules._records import GateReport, LintFinding
+    from muniment.rules._statistics import RuleStats
     from muniment.surfaces.cli.calling import Call
 
 __all__ = [

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from muniment.core.policy import RulePolicy
     from muniment.handles.rulebook import Rulebook
     from muniment.learning.stored_memory import StoredMemory
-    from muniment.rules.promotion.records import GateReport, LintFinding, ReplayReport
-    from muniment.rules.promotion.trials import CanaryVerdict
-    from muniment.rules.rule_selecting import RuleSelection
+    from muniment.rules._gate import CanaryVerdict
+    from muniment.rules._records import GateReport, LintFinding, ReplayReport
+    from muniment.rules.selection import RuleSelection
 
 __all__ = ["lint", "report", "select"]
 
@@ -105,7 +105,7 @@ def _record(data: Any) -> RuleRecord:
     """The rule of a file; a draft, as the rule it would become."""
     from muniment.contracts.rules import DistillDraft, RuleRecord
     from muniment.core.record import RULECRAFT_VERSION
-    from muniment.rules.promotion.consolidation import rule_of
+    from muniment.rules._consolidate import rule_of
 
     if not isinstance(data, dict):
         raise InvalidInput(
@@ -117,7 +117,7 @@ def _record(data: Any) -> RuleRecord:
 
 
 def _is_clean(findings: tuple[LintFinding, ...]) -> bool:
-    from muniment.rules.rulebook.lint import is_clean
+    from muniment.rules._lint import is_clean
 
     return is_clean(findings)
 
@@ -162,10 +162,9 @@ def _report(call: Call, rule_id: str) -> _Reading:
 
 def _read(book: Rulebook, rule_id: str, policy: RulePolicy) -> _Reading:
     from muniment.contracts.rules import RuleRecord
-    from muniment.rules.promotion.consolidation import consolidate
-    from muniment.rules.promotion.gate import faults_of, rule_digest
-    from muniment.rules.promotion.records import GateReport, ReplayReport
-    from muniment.rules.promotion.trials import replay_faults
+    from muniment.rules._consolidate import consolidate
+    from muniment.rules._gate import faults_of, replay_faults, rule_digest
+    from muniment.rules._records import GateReport, ReplayReport
 
     memory = book.get(rule_id)
     rule = RuleRecord.from_wire(memory.record)

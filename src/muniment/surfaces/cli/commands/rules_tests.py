@@ -40,9 +40,8 @@ if TYPE_CHECKING:
     from muniment.contracts.rules import RegressionTestSpec
     from muniment.core.scope import RuleType
     from muniment.learning.stored_memory import StoredMemory
-    from muniment.rules.promotion.records import AdvancedRule, AdvanceReport, GateReport, ReplayReport
-    from muniment.rules.rule_drafting import Submitted
-    from muniment.rules.rulebook_reading import RuleTest
+    from muniment.rules._records import AdvancedRule, AdvanceReport, GateReport, ReplayReport
+    from muniment.rules.rulebook import RuleTest, Submitted
     from muniment.verify.static.notation import ConstraintSet
 
 __all__ = ["add", "advance", "gate", "replay", "submit", "tests"]

@@ -25,8 +25,8 @@ from muniment.surfaces.cli.terminal import Cell, as_is, counted, labelled, said,
 if TYPE_CHECKING:
     from muniment.handles.rulebook import Rulebook
     from muniment.learning.stored_memory import StoredMemory
-    from muniment.rules.promotion.records import PromotionReport, RulebookRevision
-    from muniment.rules.promotion.trials import CanaryVerdict
+    from muniment.rules._gate import CanaryVerdict
+    from muniment.rules._records import PromotionReport, RulebookRevision
 
 __all__ = ["canary", "promote", "publish", "retire", "rollback", "watch"]
 
@@ -216,7 +216,7 @@ def _rollback(call: Call, ask: Callable[[], RulebookRevision]) -> _Rolled:
 
 def _planned(book: Rulebook, to: int) -> list[_Change]:
     """What a rollback would change, rule by rule; those that were forgotten are no part of it."""
-    from muniment.rules.promotion.rollback import plan_rollback
+    from muniment.rules.rulebook import plan_rollback
 
     if to < 0:
         raise InvalidInput("a revision is a whole number from 0", path="$.to")

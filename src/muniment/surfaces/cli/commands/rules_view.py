@@ -33,9 +33,9 @@ from muniment.surfaces.cli.terminal import Cell, as_is, counted, labelled, said,
 if TYPE_CHECKING:
     from muniment.handles.rulebook import Rulebook
     from muniment.learning.stored_memory import StoredMemory
-    from muniment.rules.promotion.records import RulebookRevision
-    from muniment.rules.rulebook.statistics import RuleStats
-    from muniment.rules.rulebook_reading import Report, RuleTest
+    from muniment.rules._records import RulebookRevision
+    from muniment.rules._statistics import RuleStats
+    from muniment.rules.rulebook import Report, RuleTest
 
 __all__ = ["list_", "revisions", "show", "stats"]
 
@@ -173,7 +173,7 @@ def _kind(report: Report) -> str:
 
 
 def _report_row(report: Report) -> list[Cell]:
-    from muniment.rules.promotion.records import GateReport, ReplayReport
+    from muniment.rules._records import GateReport, ReplayReport
 
     moment = when(report.created_at)
     if isinstance(report, GateReport):

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import click
-
 from muniment.errors import InvalidInput, MunimentError, NotFound
 from muniment.surfaces.cli.calling import Call, Command, wire
 from muniment.surfaces.cli.openings import run_named
@@ -23,9 +21,8 @@ if TYPE_CHECKING:
     from muniment.handles.run import Run
     from muniment.memory.episodes.given_summary import GivenSummary
     from muniment.runs.drift import DriftReport
-    from muniment.runs.reading import Resumed
     from muniment.runs.records import RunClaim, RunLog
-    from muniment.runs.snapshot_diff import SnapshotDiff
+    from muniment.runs.snapshots import Resumed
     from muniment.store.ledger import RunState
 
 __all__ = ["claims", "conflicts", "drift", "events", "failures", "list_", "log", "narrative", "questions", "resume"]
@@ -249,7 +246,7 @@ def _quotes(call: Call, claim: RunClaim) -> list[dict[str, Any]]:
 
 def _quote(run: Run, ref: EvidencePointer) -> dict[str, Any]:
     """The words at a pointer as they are stored now, or why they cannot be had."""
-    from muniment.runs.citing import pointer_to
+    from muniment.runs.claims import pointer_to
 
     try:
         return {"evidence_id": ref.evidence_id, "text": run.ledger.resolve(pointer_to(ref)).text}
@@ -271,7 +268,7 @@ def _show_claims(call: Call) -> Iterator[str]:
 
 
 def _claim_lines(claim: RunClaim, quotes: list[dict[str, Any]]) -> Iterator[str]:
-    from muniment.runs.markdown import place_text
+    from muniment.runs.narrative import place_text
 
     yield f"{coloured(claim.status, _COLOURS)}  {one_line(claim.statement, 300)}"
     yield f"    {claim.claim_id}"
@@ -364,43 +361,22 @@ snapshot = Command(
 )
 
 
-class _Narrative(NamedTuple):
-    found: CompactionSnapshot
-    changed: SnapshotDiff | None
-
-
-def _narrative(call: Call, ask: Callable[[], CompactionSnapshot]) -> _Narrative:
-    from muniment.runs.snapshot_diff import diff_snapshots
-
-    found, since = ask(), call.typed.get("since")
-    if since is None:
-        return _Narrative(found, None)
-    return _Narrative(
-        found, diff_snapshots(call.memory.log.snapshot(found.run_id, since, tenant_id=call.tenant), found)
-    )
-
-
-def _narrated(answer: _Narrative) -> str:
+def _narrated(found: CompactionSnapshot) -> str:
     from muniment.runs.narrative import narrative as narrative_text
 
-    return narrative_text(answer.found) if answer.changed is None else answer.changed.text
+    return narrative_text(found)
 
 
 def _narrative_document(call: Call) -> dict[str, Any]:
-    found, changed = call.answer
-    if changed is not None:
-        plain: dict[str, Any] = changed.to_wire()
-        return plain
-    return {"snapshot_id": found.snapshot_id, "sequence": found.sequence, "markdown": _narrated(call.answer)}
+    found: CompactionSnapshot = call.answer
+    return {"snapshot_id": found.snapshot_id, "sequence": found.sequence, "markdown": _narrated(found)}
 
 
 narrative = Command(
     "memory.snapshot",
     lambda call: [_narrated(call.answer).removesuffix("\n")],
-    around=_narrative,
     arguments=_RUN,
     calls=("memory.narrative",),
-    more={"since": Word("What changed since snapshot M instead.", "diff", "M", type=click.IntRange(1))},
     document=_narrative_document,
     about="Eight sections of Markdown: nothing that the snapshot does not hold, always the same bytes.",
 )
@@ -499,34 +475,21 @@ summarize = Command(
 
 # -- drift --------------------------------------------------------------------------------------------
 
-_ADVICE = {
-    "keep": "keep the thresholds",
-    "lower": "lower the thresholds, snapshot sooner",
-    "raise": "raise the thresholds, snapshot later",
-    "not enough steps": "too few steps to advise; they stay",
-}
-
 
 def _show_drift(call: Call) -> Iterator[str]:
     report: DriftReport = call.answer
     seen = {"run": report.runs, "step": report.steps, "action": report.actions, "snapshot": report.snapshots}
     yield ", ".join(counted(count, noun) for noun, count in seen.items())
     cost = report.tokens_per_verified_claim
-    now = f"at {report.event_threshold} counted events or {report.step_fallback} steps"
     lines = {
         "loops": f"{report.loops}{_rate(report.loop_rate, 'an action')}",
         "stalls": f"{report.stalls}{_rate(report.stall_rate, 'a step')}",
         "forgotten constraints": f"{report.constraints_forgotten}{_rate(report.forgotten_rate, 'a step')}",
-        "where they began": f"{report.early} early, {report.late} late between two snapshots",
-        "verified claims": f"{report.verified} of {report.verified + report.candidates} that stand",
-        "chunks cited": f"{report.chunks_cited} of {report.chunks_seen} seen",
+        "verified claims": f"{report.verified}",
         "tokens": f"{report.tokens}{f', {cost:.0f} a verified claim' if cost is not None else ''}",
-        "snapshots": f"{_ADVICE[report.advice]}: {now}",
     }
     for label, text in lines.items():
         yield f"{label + ':':<22} {text}"
-    for reason in report.reasons:
-        yield f"  {reason}"
 
 
 def _rate(rate: float | None, unit: str) -> str:
@@ -542,7 +505,7 @@ drift = Command(
         "since": Word("What was recorded from then on (ISO 8601)."),
         "until": Word("What was recorded before then (ISO 8601)."),
     },
-    about="Loops, stalls, forgotten constraints, coverage and cost, and whether the thresholds should move.",
+    about="Loops, stalls and forgotten constraints with their rates, and the cost of a verified claim.",
 )
 
 

@@ -1,0 +1,555 @@
+"""What a rule must show (RC-18): the gate's tests, the replay of earlier tasks, the canary on real runs. Pure.
+
+A report is recomputed wherever it is relied on: `faults_of` and `holds` trust no `passed` that its own checks and
+outcomes do not bear out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from math import comb, log
+from typing import Any, Literal, NamedTuple
+
+from muniment.contracts.rules import DistillDraft, RegressionTestSpec, RuleRecord
+from muniment.core.canonical import digest_of
+from muniment.core.policy import CanaryPolicy, GatePolicy, RulePolicy
+from muniment.core.record import Record
+from muniment.core.stats import Bounds, Comparison, Decision, Tally, difference_sequence
+from muniment.errors import GateFailed, InvalidInput
+from muniment.learning.rule_state import CanaryPlan
+from muniment.rules._records import GateCheck, GateReport, LintFinding, ReplayReport, RuleUse, TestOutcome
+from muniment.rules._tests import Clash, Graded, is_micro, task_of
+from muniment.verify.buckets import parse_bucket_key
+
+# == gate =============================================================================================================
+
+_SHOWN = 5
+
+
+def outcome_of(spec: RegressionTestSpec, graded: Graded, *, vacuous: bool, is_form: bool = False) -> TestOutcome:
+    """What came of a test, as the report keeps it."""
+    plain = {
+        "test_id": spec.test_id,
+        "test_type": spec.test_type,
+        "is_micro": is_micro(spec),
+        "status": graded.status,
+        "ok": graded.ok and graded.status == "passed",
+        "vacuous": vacuous,
+        "message": graded.message[:1000],
+    }
+    plain |= {} if spec.kind is None else {"kind": spec.kind}
+    return TestOutcome.from_wire(plain | ({"is_form": True} if is_form else {}))
+
+
+def judge_gate(
+    rule: RuleRecord,
+    *,
+    draft: DistillDraft | None,
+    specs: Sequence[RegressionTestSpec],
+    outcomes: Sequence[TestOutcome],
+    lint: Sequence[LintFinding],
+    clashes: Sequence[Clash] = (),
+    policy: GatePolicy,
+    report_id: str,
+    now: str,
+) -> GateReport:
+    """Every check, whether or not an earlier one fails: whoever mends the rule sees all there is to mend."""
+    by_id = {outcome.test_id: outcome for outcome in outcomes}
+    checks = (
+        *_counted(specs, by_id, policy),
+        _check_named(rule, specs, outcomes),
+        _check_outcomes(specs, by_id),
+        _none("none is vacuous", [one.test_id for one in outcomes if one.vacuous]),
+        _none("none contradict", [f"{one.one} and {one.other}: {one.why}" for one in clashes]),
+        _check_tasks(specs),
+        _check_foreseen(draft, policy),
+        _none("lint finds no error", [f"{one.code} at {one.path}" for one in lint if one.severity == "error"]),
+        _check(
+            "has evidence", bool(rule.evidence.trace_ids), f"{len(rule.evidence.trace_ids or ())} runs", "1 or more"
+        ),
+        _check("not retired", rule.status != "retired", rule.status, "temporary or active"),
+    )
+    return GateReport(
+        report_id=report_id,
+        rule_id=rule.rule_id,
+        rule_digest=rule_digest(rule),
+        passed=all(check.ok for check in checks),
+        checks=checks,
+        outcomes=tuple(outcomes),
+        lint=tuple(lint),
+        policy_digest=policy_digest(policy),
+        created_at=now,
+    )
+
+
+def holds(report: GateReport) -> bool:
+    """Whether it says that the rule passed, and all that it shows says so too."""
+    checked = bool(report.checks) and all(check.ok for check in report.checks)
+    tested = bool(report.outcomes) and all(
+        one.ok and one.status == "passed" and not one.vacuous for one in report.outcomes
+    )
+    return report.passed and checked and tested and all(one.severity != "error" for one in report.lint)
+
+
+def faults_of(report: GateReport, rule: RuleRecord, policy: GatePolicy) -> tuple[str, ...]:
+    """Why a report does not let this rule through, as it stands and by this policy; none if it does."""
+    needed = {
+        "regressions": (policy.regressions_min, lambda one: one.test_type == "regression" and not one.is_micro),
+        "cluster counterexamples": (policy.cluster_counterexamples_min, lambda one: one.kind == "cluster"),
+        "boundary counterexamples": (policy.boundary_counterexamples_min, lambda one: one.kind == "boundary"),
+        "micro-regressions": (policy.micro_min, lambda one: one.is_micro and not one.is_form),
+    }
+    good = {one.test_id: one for one in report.outcomes if one.ok and one.status == "passed" and not one.vacuous}
+    found = {name: sum(map(which, good.values())) for name, (_, which) in needed.items()}
+    failing = [check.name for check in report.checks if not check.ok]
+    errors = [finding.code for finding in report.lint if finding.severity == "error"]
+    faults = [
+        *([] if report.passed else ["the gate did not pass"]),
+        *([f"the gate judged the rule {report.rule_id}"] if report.rule_id != rule.rule_id else []),
+        *(["the rule was changed after the gate"] if report.rule_digest != rule_digest(rule) else []),
+        *(["the gate judged by another policy"] if report.policy_digest != policy_digest(policy) else []),
+        *([f"checks fail: {', '.join(failing)}"] if failing else []),
+        *([f"lint errors: {', '.join(errors)}"] if errors else []),
+        *(
+            f"{found[name]} {name} that passed; needed {least}"
+            for name, (least, _) in needed.items()
+            if found[name] < least
+        ),
+        *([] if len(good) == len(report.outcomes) else ["a test of the report did not pass, or says nothing"]),
+    ]
+    return tuple(faults)
+
+
+def reasons_of(report: GateReport) -> tuple[str, ...]:
+    """The report in lines that a person can read before signing: what fails first, then what held."""
+    ordered = sorted(report.checks, key=lambda check: check.ok)
+    lines = [
+        f"{'ok' if check.ok else 'FAILS'}: {check.name}: {check.found} (needed {check.needed})" for check in ordered
+    ]
+    tests = sum(outcome.ok for outcome in report.outcomes)
+    stays = [] if report.passed else ["the rule stays temporary"]
+    warned = [f"warning: {one.code} at {one.path}: {one.message}" for one in report.lint if one.severity == "warning"]
+    return (*stays, f"{tests} of {len(report.outcomes)} tests passed", *lines, *warned)
+
+
+# -- checks -------------------------------------------------------------------------------------------
+
+
+def _counted(
+    specs: Sequence[RegressionTestSpec], by_id: dict[str, TestOutcome], policy: GatePolicy
+) -> tuple[GateCheck, ...]:
+    """Tests that were graded and can fail, by kind; the same assertion of the same task counts once."""
+    kinds = (
+        ("regressions", policy.regressions_min, [one for one in specs if _is_regression(one)]),
+        ("cluster counterexamples", policy.cluster_counterexamples_min, [one for one in specs if _is(one, "cluster")]),
+        (
+            "boundary counterexamples",
+            policy.boundary_counterexamples_min,
+            [one for one in specs if _is(one, "boundary")],
+        ),
+        ("micro-regressions", policy.micro_min, [one for one in specs if is_micro(one)]),
+    )
+    checks = []
+    for name, least, several in kinds:
+        counted = {_question_digest(spec) for spec in several if _counts(by_id.get(spec.test_id))}
+        forms = sum(bool(outcome and outcome.is_form) for outcome in (by_id.get(spec.test_id) for spec in several))
+        found = f"{len(counted)}{f'; {forms} that ask for a form only do not count' if forms else ''}"
+        checks.append(_check(name, len(counted) >= least, found, f"{least} or more"))
+    return tuple(checks)
+
+
+def _is_regression(spec: RegressionTestSpec) -> bool:
+    return spec.test_type == "regression" and not is_micro(spec)
+
+
+def _is(spec: RegressionTestSpec, kind: str) -> bool:
+    return spec.test_type == "counterexample" and spec.kind == kind
+
+
+def _counts(outcome: TestOutcome | None) -> bool:
+    return outcome is not None and outcome.status != "not_graded" and not outcome.vacuous and not outcome.is_form
+
+
+def _question_digest(spec: RegressionTestSpec) -> str:
+    """The digest of what a test asks: its task and its assertion."""
+    return digest_of([task_of(spec), spec.to_wire().get("assert")])
+
+
+def _check_named(rule: RuleRecord, specs: Sequence[RegressionTestSpec], outcomes: Sequence[TestOutcome]) -> GateCheck:
+    """The tests that the rule names are those that were run, each is of this rule, and no id stands twice."""
+    ids = [spec.test_id for spec in specs]
+    named = {*rule.tests.regression_tests, *rule.tests.counterexample_tests}
+    wrong = [
+        *(f"{one} was not run" for one in sorted(named - set(ids))),
+        *(f"{one} is not the rule's" for one in sorted(set(ids) - named)),
+        *(f"{one.test_id} is linked to others" for one in specs if rule.rule_id not in (one.linked_rule_ids or ())),
+        *(f"{one} stands twice" for one in sorted({one for one in ids if ids.count(one) > 1})),
+        *(f"{one.test_id} is no test at hand" for one in outcomes if one.test_id not in set(ids)),
+    ]
+    if not named and not ids:
+        return _check("the rule has tests", False, "none: it stays temporary", "those of its draft")
+    return _check(
+        "the rule has tests", not wrong, _few(wrong) or f"{len(named)} tests", "the tests it names, and its own"
+    )
+
+
+def _check_outcomes(specs: Sequence[RegressionTestSpec], by_id: dict[str, TestOutcome]) -> GateCheck:
+    bad = []
+    for spec in specs:
+        outcome = by_id.get(spec.test_id)
+        if outcome is None:
+            bad.append(f"{spec.test_id} has no outcome")
+        elif not outcome.ok or outcome.status != "passed":
+            bad.append(f"{spec.test_id} {outcome.status}{f': {outcome.message[:120]}' if outcome.message else ''}")
+    return _none("every test passes", bad)
+
+
+def _check_tasks(specs: Sequence[RegressionTestSpec]) -> GateCheck:
+    """A counterexample of the task that the regression was made from is no other example."""
+    tasks = {task_of(spec) for spec in specs if _is_regression(spec)}
+    same = [spec.test_id for spec in specs if spec.test_type == "counterexample" and task_of(spec) in tasks]
+    return _none("counterexamples are of other tasks", same)
+
+
+def _check_foreseen(draft: DistillDraft | None, policy: GatePolicy) -> GateCheck:
+    foreseen = draft.failure_prediction.predicted_failures if draft and draft.failure_prediction else None
+    failures = {one.id or one.description for one in foreseen or () if one.id or one.description}
+    least = policy.predicted_failures_min
+    return _check("failures are predicted", len(failures) >= least, str(len(failures)), f"{least} or more")
+
+
+def _check(name: str, ok: bool, found: str, needed: str) -> GateCheck:
+    return GateCheck(name=name, ok=ok, found=found, needed=needed)
+
+
+def _none(name: str, wrong: Sequence[str]) -> GateCheck:
+    return _check(name, not wrong, _few(wrong) or "none against it", "none")
+
+
+def _few(several: Iterable[str]) -> str:
+    shown = list(several)
+    more = len(shown) - _SHOWN
+    return "; ".join(shown[:_SHOWN]) + (f"; and {more} more" if more > 0 else "")
+
+
+def rule_digest(rule: RuleRecord) -> str:
+    """Over type, title, body and applicability: not over metrics, evidence, tests, status, version or lifecycle."""
+    return digest_of(["rule", rule.type, rule.title, rule.body, rule.applicability.to_wire()])
+
+
+def policy_digest(policy: Record) -> str:
+    """The digest of a policy with its defaults written out: policies that say the same have the same digest."""
+    return digest_of(policy.model_dump(mode="json"))
+
+
+# == trials ===========================================================================================================
+
+_TOP = 5
+
+
+class ReplayPair(NamedTuple):
+    """One earlier task, tried with the rule and without: how many answers passed, of so many on each side."""
+
+    trace_id: str
+    with_passed: int
+    without_passed: int
+    asked: int = 1
+
+
+class ArmFigures(NamedTuple):
+    """What the runs of one arm came to."""
+
+    n: int
+    passes: int
+    confirmed: int
+    violated: int
+    attempts: int
+    clusters: Mapping[str, int]
+
+    def rate(self, name: Literal["passes", "confirmed", "violated", "attempts"]) -> float | None:
+        """A run's share of it; None where the arm is empty."""
+        found: int = getattr(self, name)
+        return found / self.n if self.n else None
+
+
+class PointRule(NamedTuple):
+    """A rule of thumb on two observed rates. It decides nothing here."""
+
+    name: str
+    difference: float | None
+    limit: float
+    would_roll_back: bool
+
+
+class CanaryVerdict(NamedTuple):
+    """What to do with a rule on trial, and why."""
+
+    decision: Literal["stay", "promote", "rollback", "ended"]
+    claim: Decision
+    effect: float | None
+    bounds: Bounds
+    """Of the effect, at every look."""
+    runs: int
+    reasons: tuple[str, ...]
+    points: tuple[PointRule, ...]
+    """For information."""
+
+
+# -- replay -------------------------------------------------------------------------------------------
+
+
+def judge_replay(
+    rule: RuleRecord,
+    pairs: Sequence[ReplayPair],
+    policy: RulePolicy,
+    *,
+    report_id: str,
+    now: str,
+    before: ReplayReport | None = None,
+) -> ReplayReport:
+    """Matched pairs, judged by the sequential comparison, and by the exact sign test as there is one look at a few.
+
+    `before` is a replay on other tasks that this one goes on from.
+    """
+    seen = Comparison(policy.canary.margin, policy.canary.alpha)
+    if before is not None:
+        seen = comparison_of(before.comparison, policy.canary)
+    for pair in pairs:
+        mine, other = Tally(int(pair.with_passed), pair.asked), Tally(int(pair.without_passed), pair.asked)
+        seen = seen.add_matched(mine, other)
+    won = sum(pair.with_passed > pair.without_passed for pair in pairs)
+    lost = sum(pair.with_passed < pair.without_passed for pair in pairs)
+    chance = _tail(lost, won + lost)
+    is_worse = (seen.effect or 0) <= -policy.canary.margin and chance <= policy.canary.alpha
+    decision: Decision = "harmful" if seen.decision == "undecided" and is_worse else seen.decision
+    earlier = () if before is None else before.trace_ids
+    traces = tuple(dict.fromkeys((*earlier, *(pair.trace_id for pair in pairs))))
+    least = policy.gate.replay_pairs_min
+    how = "only" if all(pair.asked == 1 for pair in pairs) else "more often"
+    notes = [f"{won} tasks passed {how} with the rule, {lost} {how} without: chance {chance:.3g} of as many losses"]
+    if len(traces) < least:
+        notes.append(f"{len(traces)} tasks are too few: needed {least}")
+    fields: dict[str, Any] = {} if seen.effect is None else {"effect": seen.effect}
+    fields |= {} if before is None else {"continues": before.report_id}
+    return ReplayReport(
+        report_id=report_id,
+        rule_id=rule.rule_id,
+        rule_digest=rule_digest(rule),
+        pairs=seen.candidate.n,
+        with_passes=seen.candidate.passes,
+        without_passes=seen.baseline.passes,
+        decision=decision,
+        passed=decision != "harmful" and len(traces) >= least,
+        comparison=seen.to_wire(),
+        trace_ids=traces,
+        notes="; ".join(notes),
+        created_at=now,
+        **fields,
+    )
+
+
+def replay_faults(report: ReplayReport | None, rule: RuleRecord, policy: RulePolicy) -> tuple[str, ...]:
+    """Why a replay does not let this rule through; none if it does, or if the policy asks for none."""
+    least = policy.gate.replay_pairs_min
+    if report is None:
+        return (f"no replay; needed {least} tasks or more",) if least else ()
+    named = [] if report.rule_id == rule.rule_id else [f"the replay tried the rule {report.rule_id}"]
+    changed = [] if report.rule_digest == rule_digest(rule) else ["the rule was changed after the replay"]
+    failed = [] if report.passed else ["the replay did not pass"]
+    harmful = ["the replay showed harm"] if report.decision == "harmful" else []
+    tried = len(set(report.trace_ids))
+    few = [f"{tried} tasks were replayed; needed {least}"] if tried < least else []
+    return (*named, *changed, *failed, *harmful, *few)
+
+
+def _tail(losses: int, n: int) -> float:
+    """The chance of so many losses or more among n, were each as likely as a win."""
+    return float(sum(comb(n, k) for k in range(losses, n + 1)) / 2**n)
+
+
+# -- canary -------------------------------------------------------------------------------------------
+
+
+def start_canary(
+    rule: RuleRecord,
+    gate: GateReport,
+    replay: ReplayReport | None,
+    policy: RulePolicy,
+    *,
+    canary_id: str,
+    now: str,
+    share: float | None = None,
+    bucket_keys: Sequence[str] = (),
+) -> CanaryPlan:
+    """The plan of a trial; `GateFailed` where gate or replay do not let the rule come so far."""
+    faults = (*faults_of(gate, rule, policy.gate), *replay_faults(replay, rule, policy))
+    if faults:
+        raise GateFailed(f"{rule.rule_id} may not be tried: {faults[0]}", details={"reasons": list(faults)})
+    wanted = policy.canary.share if share is None else share
+    if not 0 < wanted <= policy.canary.share_max:
+        hint = f"more than 0 and at most {policy.canary.share_max:g}"
+        raise InvalidInput(f"a share of {wanted:g} of the runs", path="$.share", hint=hint)
+    for key in bucket_keys:
+        parse_bucket_key(key)
+    buckets = tuple(dict.fromkeys(bucket_keys))
+    return CanaryPlan(canary_id=canary_id, share=wanted, bucket_keys=buckets, started_at=now)
+
+
+def judge_canary(
+    comparison: Comparison | Mapping[str, Any],
+    uses: Iterable[RuleUse],
+    policy: CanaryPolicy,
+    plan: CanaryPlan,
+    joined: Comparison | None = None,
+) -> CanaryVerdict:
+    """What the comparison of the trial's two arms says. `uses` are its runs; they make the point rules and no more.
+
+    `joined` is the comparison that began with the replay and went on with the same runs.
+    """
+    alone = comparison_of(comparison, policy)
+    seen = alone if joined is None else comparison_of(joined, policy)
+    candidate, baseline = _arms(uses)
+    runs = alone.candidate.n + alone.baseline.n
+    decision, why = _decided(alone, runs, policy)
+    if joined is not None and decision in ("stay", "promote"):
+        decision, why = _decided_together(seen, alone, runs, policy)
+    bounds = difference_sequence(seen.candidate, seen.baseline, policy.alpha)
+    points = point_rules(candidate, baseline)
+    told = () if joined is None else (_joined_line(seen, alone),)
+    reasons = (*why, *told, *_figures(alone, seen, bounds, plan, policy), *_point_lines(points))
+    claim = alone.decision if decision in ("rollback", "ended") else seen.decision
+    return CanaryVerdict(decision, claim, alone.effect, bounds, runs, reasons, points)
+
+
+def comparison_of(comparison: Comparison | Mapping[str, Any], policy: CanaryPolicy) -> Comparison:
+    """The comparison, if it was made by this policy's margin and alpha; another's claims are not this one's."""
+    seen = comparison if isinstance(comparison, Comparison) else Comparison.from_wire(dict(comparison))
+    if (seen.margin, seen.alpha) != (policy.margin, policy.alpha):
+        found = f"margin {seen.margin:g} and alpha {seen.alpha:g}"
+        raise InvalidInput(
+            f"the comparison was made with {found}", hint=f"the policy has {policy.margin:g} and {policy.alpha:g}"
+        )
+    return seen
+
+
+def figures_of(uses: Iterable[RuleUse]) -> ArmFigures:
+    several = list(uses)
+    return ArmFigures(
+        n=len(several),
+        passes=sum(use.passed for use in several),
+        confirmed=sum(use.confirmed for use in several),
+        violated=sum(use.violated for use in several),
+        attempts=sum(use.attempts for use in several),
+        clusters=Counter(use.cluster_id for use in several if use.cluster_id is not None and not use.passed),
+    )
+
+
+def point_rules(candidate: ArmFigures, baseline: ArmFigures) -> tuple[PointRule, ...]:
+    """Candidate − baseline as observed, with the limits that point rules would roll back at."""
+    passes = _gap(candidate.rate("passes"), baseline.rate("passes"))
+    confirmed = _gap(candidate.rate("confirmed"), baseline.rate("confirmed"))
+    violated = _gap(candidate.rate("violated"), baseline.rate("violated"))
+    attempts = _gap(candidate.rate("attempts"), baseline.rate("attempts"))
+    is_no_better = passes is None or passes <= 0
+    made = [
+        PointRule("pass rate", passes, -0.01, passes is not None and passes < -0.01),
+        PointRule("confirmed passes", confirmed, -0.01, confirmed is not None and confirmed < -0.01),
+        PointRule("violations", violated, 0.02, violated is not None and violated > 0.02),
+        PointRule("attempts", attempts, 0.25, attempts is not None and attempts > 0.25 and is_no_better),
+    ]
+    together = Counter(candidate.clusters) + Counter(baseline.clusters)
+    for name in sorted(together, key=lambda each: (-together[each], each))[:_TOP]:
+        mine, other = (arm.clusters.get(name, 0) / arm.n if arm.n else None for arm in (candidate, baseline))
+        worse = _gap(mine, other)
+        made.append(PointRule(f"cluster {name}", worse, 0.05, worse is not None and worse > 0.05))
+    return tuple(made)
+
+
+# -- deciding -----------------------------------------------------------------------------------------
+
+
+def _decided(
+    seen: Comparison, runs: int, policy: CanaryPolicy
+) -> tuple[Literal["stay", "promote", "rollback", "ended"], tuple[str, ...]]:
+    claim = seen.decision
+    if claim == "harmful":
+        return "rollback", (f"harmful: worse than without it, and a harm of {policy.margin:g} is not excluded",)
+    if "worse" in seen.claims:
+        return "ended", (f"worse than without it, though by less than {policy.margin:g}: nothing speaks for it",)
+    if claim == "better":
+        return "promote", ("better than without it",)
+    if claim == "not_harmful" and policy.needs == "not_harmful":
+        return "promote", (f"not harmful: a harm of {policy.margin:g} or more is excluded",)
+    lacking = policy.needs if claim == "not_harmful" else "anything"
+    if runs >= policy.runs_max:
+        return "ended", (f"{runs} runs, and it has not shown {lacking}: at most {policy.runs_max} are tried",)
+    return "stay", (f"has not shown {lacking} after {runs} runs: it stays until it does, or until {policy.runs_max}",)
+
+
+def _decided_together(
+    seen: Comparison, alone: Comparison, runs: int, policy: CanaryPolicy
+) -> tuple[Literal["stay", "promote", "rollback", "ended"], tuple[str, ...]]:
+    """By the replay and the trial as one comparison: what they have shown holds once enough runs of the trial agree."""
+    decision, why = _decided(seen, runs, policy)
+    if decision != "promote":
+        return decision, why
+    lacking = own_runs_lacking(alone, policy)
+    return ("promote", why) if not lacking else ("stay", (f"{why[0]}, with its replay; {lacking[0]}", *lacking[1:]))
+
+
+def own_runs_lacking(alone: Comparison, policy: CanaryPolicy) -> tuple[str, ...]:
+    """What the runs of a trial lack to bear out what its replay has shown; none where they do."""
+    arms = (("with it", alone.candidate.n), ("without it", alone.baseline.n))
+    few = [
+        f"needs {policy.runs_min - n} more runs {which}: {n} of {policy.runs_min}"
+        for which, n in arms
+        if n < policy.runs_min
+    ]
+    agrees = alone.effect is not None and alone.effect > 0
+    return tuple(few) if few or agrees else ("its own runs do not bear it out so far",)
+
+
+def _joined_line(seen: Comparison, alone: Comparison) -> str:
+    mine, other = seen.candidate, seen.baseline
+    return (
+        f"its replay counts: passed {mine.passes - alone.candidate.passes} of {mine.n - alone.candidate.n} with it, "
+        f"{other.passes - alone.baseline.passes} of {other.n - alone.baseline.n} without"
+    )
+
+
+def _figures(
+    alone: Comparison, seen: Comparison, bounds: Bounds, plan: CanaryPlan, policy: CanaryPolicy
+) -> tuple[str, ...]:
+    where = f" in {', '.join(plan.bucket_keys)}" if plan.bucket_keys else ""
+    mine, other = alone.candidate, alone.baseline
+    effect = "unknown" if seen.effect is None else f"{seen.effect:+.3f}"
+    edge = -log(policy.alpha)
+    peaks = (("harm", seen.worse_peak), ("no harm", seen.not_harmful_peak), ("gain", seen.better_peak))
+    runs = (
+        "every run: never left out, so there is nothing to compare with"
+        if plan.share == 1
+        else f"a share of {plan.share:g}"
+    )
+    shown = ", ".join(f"{name} {min(1.0, max(0.0, peak / edge)):.0%}" for name, peak in peaks)
+    return (
+        f"passed {mine.passes} of {mine.n} with it, {other.passes} of {other.n} without, "
+        f"since {plan.started_at} on {runs}{where}",
+        f"effect {effect}, between {bounds.lower:+.3f} and {bounds.upper:+.3f} at every look",
+        f"evidence, of what a claim takes: {shown}",
+    )
+
+
+def _point_lines(points: Sequence[PointRule]) -> tuple[str, ...]:
+    over = [f"{one.name} {one.difference:+.3f}" for one in points if one.would_roll_back and one.difference is not None]
+    return (f"for information, point rules that would roll back: {', '.join(over) or 'none'}",)
+
+
+def _arms(uses: Iterable[RuleUse]) -> tuple[ArmFigures, ArmFigures]:
+    several = list(uses)
+    candidate, baseline = (figures_of(use for use in several if use.arm == arm) for arm in ("canary", "baseline"))
+    return candidate, baseline
+
+
+def _gap(mine: float | None, other: float | None) -> float | None:
+    return None if mine is None or other is None else mine - other

@@ -1,0 +1,487 @@
+"""Trials, promotion, retirement and rollback of rules, and what their runs say by now (RC-14, RC-16, RC-18).
+
+Every change is a revision of the rulebook, and every one that puts a rule in force or takes it out leans on a report.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from muniment.core.record import Count, Number
+from muniment.core.requests import ByRule, Expect, Request, checked, within
+from muniment.core.stats import Comparison
+from muniment.errors import Conflict, InvalidInput, NotFound, TooLarge
+from muniment.learning.banks import list_memories
+from muniment.learning.plans import version_of
+from muniment.learning.rule_state import CanaryPlan
+from muniment.rules._consolidate import consolidate
+from muniment.rules._gate import CanaryVerdict, judge_canary, rule_digest, start_canary
+from muniment.rules._records import GateReport, PromotionReport, ReplayReport
+from muniment.rules._statistics import RuleStats, published, stats_of, window
+from muniment.rules.activation import (
+    activated,
+    narrowed,
+    refuse_stage,
+    report_change,
+    report_narrowing,
+    report_promotion,
+    restored,
+    retired,
+    rule_in,
+    staged,
+)
+from muniment.rules.rulebook import (
+    ENDED,
+    Book,
+    RulebookEdit,
+    edit_rulebook,
+    find_rule,
+    list_reports,
+    list_revisions,
+    list_rules,
+    list_uses,
+    newest_report,
+    plan_rollback,
+    report_draft,
+    standing_rules,
+)
+from muniment.store.admission import is_id
+
+if TYPE_CHECKING:
+    from muniment.core.ports.engine import Reader, Transaction
+    from muniment.learning.stored_memory import StoredMemory
+    from muniment.rules._records import RulebookRevision, RuleUse
+    from muniment.store.ledger import EntryDraft
+
+
+_NAME_CHARS_MAX = 200
+_REASON_CHARS_MAX = 2_000
+
+
+# -- looking ------------------------------------------------------------------------------------------
+
+
+def rule_stats(book: Book, rule_id: str, *, start: Any, end: Any) -> RuleStats:
+    """Over a window, or over all runs of the rule in the version that stands."""
+
+    def read(reader: Reader) -> RuleStats:
+        memory = find_rule(reader, book.owner, rule_id)
+        uses = window(_uses(book, reader, memory), start, end)
+        return stats_of(uses, rule_id, book.ctx.policy.rules, version=rule_in(memory).version)
+
+    return book.ctx.engine.read(book.tenant_id, read)
+
+
+def _uses(book: Book, reader: Reader, memory: StoredMemory) -> list[RuleUse]:
+    """The runs of a rule in the version that stands, as far as their judge may teach."""
+    most = book.ctx.policy.rules.stats.uses_max
+    uses = list_uses(reader, book.owner, memory.id, newest=most)
+    judges = (None, *book.ctx.policy.learn.judges)
+    return [use for use in uses if use.version == memory.record["version"] and use.judge in judges]
+
+
+# -- trials -------------------------------------------------------------------------------------------
+
+
+class TrialRequest(Request):
+    """With which share of the runs a rule is tried, and in which buckets alone."""
+
+    share: Annotated[Number | None, within("a share is a number between 0 and 1", above=0, below=1)]
+    bucket_keys: Annotated[list[str] | tuple[str, ...], Expect("bucket_keys is a list of bucket keys")]
+
+
+def start_trial(book: Book, rule_id: str, *, share: float | None, bucket_keys: Sequence[str]) -> StoredMemory:
+    ctx, policy = book.ctx, book.ctx.policy.rules
+    checked(TrialRequest, share=share, bucket_keys=bucket_keys)
+
+    def decide(tx: Transaction) -> RulebookEdit[None]:
+        memory = find_rule(tx, book.owner, rule_id)
+        gate, replay = _reports(tx, book, memory)
+        now = ctx.now()
+        if gate is None:
+            refuse_stage(memory, "canary", policy, now)
+        plan = start_canary(
+            rule_in(memory),
+            gate,
+            replay,
+            policy,
+            canary_id=ctx.ids.new("canary"),
+            now=now,
+            share=share,
+            bucket_keys=bucket_keys,
+        )
+        on_trial = staged(memory, "canary", policy, now, gate=gate, replay=replay, canary=plan)
+        words = f"on trial with a share of {plan.share:g}"
+        return RulebookEdit(action="canary", answer=None, rules=[on_trial], before={rule_id: memory}, reason=words)
+
+    edit_rulebook(book, decide)
+    return ctx.engine.read(book.tenant_id, lambda reader: find_rule(reader, book.owner, rule_id))
+
+
+def _reports(reader: Reader, book: Book, memory: StoredMemory) -> tuple[GateReport | None, ReplayReport | None]:
+    digest = rule_digest(rule_in(memory))
+    return (
+        newest_report(reader, book.owner, memory.id, GateReport, digest),
+        newest_report(reader, book.owner, memory.id, ReplayReport, digest),
+    )
+
+
+def verdict_of(book: Book, reader: Reader, memory: StoredMemory) -> tuple[CanaryVerdict, Comparison]:
+    """What the runs of a rule say: of its trial, or where it is active of those that left it out."""
+    policy = book.ctx.policy.rules
+    uses = _uses(book, reader, memory)
+    if memory.canary is not None:
+        uses = [use for use in uses if use.arm in ("canary", "baseline") and use.at >= memory.canary.started_at]
+        alone = stats_of(uses, memory.id, policy).trial
+        replay = replay_counted(reader, book, memory)
+        joined = None if replay is None else Comparison.from_wire(dict(replay.comparison)).followed_by(alone)
+        return judge_canary(alone, uses, policy.canary, memory.canary, joined), joined or alone
+    held = [use for use in uses if use.arm in ("active", "holdout")]
+    comparison = stats_of(held, memory.id, policy).hold
+    since = min((use.at for use in held), default=memory.created_at)
+    is_held_out = memory.layer != "user" and rule_in(memory).type != "GuardrailRule"
+    share = 1 - policy.canary.holdout_share if is_held_out else 1
+    plan = CanaryPlan(canary_id=memory.id, share=share, started_at=since)
+    return judge_canary(comparison, held, policy.canary, plan), comparison
+
+
+def replay_counted(reader: Reader, book: Book, memory: StoredMemory) -> ReplayReport | None:
+    """The replay that a trial goes on from, with those that it goes on from itself.
+
+    None where there is none, or where it leaves another out: then one of several could have been chosen.
+    """
+    policy, digest = book.ctx.policy.rules, rule_digest(rule_in(memory))
+    if not policy.canary.counts_replay:
+        return None
+    reports = [each for each in list_reports(reader, book.owner, memory.id) if isinstance(each, ReplayReport)]
+    fitting = [each for each in reports if each.rule_digest == digest]
+    is_whole = [each.continues for each in fitting] == [None, *(each.report_id for each in fitting[:-1])]
+    if not fitting or not is_whole or not fitting[-1].pairs:
+        return None
+    comparison = fitting[-1].comparison
+    same = (comparison.get("margin"), comparison.get("alpha")) == (policy.canary.margin, policy.canary.alpha)
+    return fitting[-1] if same else None
+
+
+def _judges(book: Book, reader: Reader, memory: StoredMemory) -> dict[str, int]:
+    """By which kinds of judge the runs of its trial passed, where any was run in a sandbox."""
+    since = "" if memory.canary is None else memory.canary.started_at
+    passed = [use.judge for use in _uses(book, reader, memory) if use.passed and use.at >= since]
+    counted = Counter("own" if kind is None else kind for kind in passed)
+    return {} if set(counted) <= {"own"} else dict(sorted(counted.items()))
+
+
+def watch(book: Book, *, act: bool) -> dict[str, CanaryVerdict]:
+    """Judge every rule that acts; with `act`, take back what is harmful, and end or promote what may be."""
+    acting = [
+        memory for memory in list_rules(book, stage=None, include_all=False) if memory.stage in ("canary", "active")
+    ]
+    found: dict[str, CanaryVerdict] = {}
+    for memory in acting:
+        verdict, _ = book.ctx.engine.read(
+            book.tenant_id,
+            lambda reader, memory=memory: verdict_of(book, reader, memory),  # type: ignore[misc]
+        )
+        found[memory.id] = verdict
+        if act:
+            try:
+                _act_on(book, memory, verdict)
+            except (Conflict, NotFound):  # changed meanwhile, or not to be promoted yet: the others are looked at too
+                continue
+    return found
+
+
+def _act_on(book: Book, memory: StoredMemory, verdict: CanaryVerdict) -> None:
+    """Do what the runs of a rule say, as far as the policy lets nobody sign; only if it stands as it was judged."""
+    policy, reason = book.ctx.policy.rules.promote, verdict.reasons[0]
+    is_trial = memory.stage == "canary"
+    if verdict.decision == "rollback" and policy.retire_signature == "policy":
+        retire(book, memory.id, reason=reason, signed_by=None, seen=memory.version)
+    elif verdict.decision == "ended" and is_trial:
+        _end_trial(book, memory.id, reason, memory.version)
+    elif verdict.decision == "promote" and is_trial and policy.signature == "policy":
+        promote(book, memory.id, signed_by=None, seen=memory.version)
+
+
+def _find(tx: Transaction, book: Book, rule_id: str, seen: int | None) -> StoredMemory:
+    """The rule, if it is still in the version that was seen."""
+    memory = find_rule(tx, book.owner, rule_id)
+    if seen is not None and memory.version != seen:
+        raise Conflict(f"{rule_id} was changed meanwhile", hint="look at it again")
+    return memory
+
+
+def _end_trial(book: Book, rule_id: str, reason: str, seen: int) -> None:
+    """A trial that said nothing: the rule is a draft again."""
+
+    def decide(tx: Transaction) -> RulebookEdit[None]:
+        memory = _find(tx, book, rule_id, seen)
+        ended = staged(memory, "drafted", book.ctx.policy.rules, book.ctx.now(), reason="trial_ended")
+        return RulebookEdit(action="canary", answer=None, rules=[ended], before={rule_id: memory}, reason=reason)
+
+    edit_rulebook(book, decide)
+
+
+# -- in force and out of it ---------------------------------------------------------------------------
+
+
+def _is_name(given: str) -> bool:
+    return is_id(given) and bool(given.strip()) and len(given) <= _NAME_CHARS_MAX
+
+
+def _reason(given: Any, path: str) -> str:
+    if not isinstance(given, str):
+        raise InvalidInput("a reason is text", path=path)
+    if len(given) > _REASON_CHARS_MAX:
+        raise TooLarge(f"a reason of more than {_REASON_CHARS_MAX} characters", path=path, hint="say it shortly")
+    return given
+
+
+class SignedRequest(Request):
+    """Who signs a change of the rulebook, and why it is made."""
+
+    signed_by: Annotated[str | None, Expect(f"a signature is a name of at most {_NAME_CHARS_MAX} characters", _is_name)]
+    reason: Annotated[str, ByRule(_reason)] = ""
+
+
+class RollbackRequest(SignedRequest):
+    """Which revision is to be in force again."""
+
+    to: Annotated[Count, Expect("a revision is a whole number from 0")]
+
+
+def promote(book: Book, rule_id: str, *, signed_by: str | None, seen: int | None = None) -> PromotionReport:
+    """Make a rule active, and narrow those that it is an exception to."""
+    ctx, policy = book.ctx, book.ctx.policy.rules
+    checked(SignedRequest, signed_by=signed_by)
+
+    def decide(tx: Transaction) -> RulebookEdit[PromotionReport]:
+        memory = _find(tx, book, rule_id, seen)
+        gate, replay = _reports(tx, book, memory)
+        now = ctx.now()
+        if gate is None or memory.canary is None:
+            refuse_stage(memory, "canary", policy, now, gate=gate, replay=replay, canary=memory.canary)
+        verdict, comparison = verdict_of(book, tx, memory)
+        report = report_promotion(
+            rule_in(memory),
+            gate,
+            replay,
+            memory.canary,
+            comparison,
+            verdict,
+            policy,
+            report_id=ctx.ids.new("prm"),
+            now=now,
+            signed_by=signed_by,
+            judges=_judges(book, tx, memory),
+            counts_replay=replay_counted(tx, book, memory) is not None,
+        )
+        active = activated(memory, report, gate, replay, policy, now)
+        others = list(_narrowed(book, tx, memory, report, now))
+        return RulebookEdit(
+            action="promote",
+            answer=report,
+            rules=[active, *(one for one, _ in others)],
+            before={rule_id: memory} | {one.id: find_rule(tx, book.owner, one.id) for one, _ in others},
+            drafts=[report_draft("promotion", report), *(draft for _, draft in others)],
+            report_id=report.report_id,
+            signed_by=signed_by,
+            reason=verdict.reasons[0],
+        )
+
+    _, report = edit_rulebook(book, decide)
+    return report
+
+
+def _narrowed(
+    book: Book, tx: Transaction, memory: StoredMemory, report: PromotionReport, now: str
+) -> Iterator[tuple[StoredMemory, Any]]:
+    """The active rules that advise the opposite where this one applies: each must have passed its gate in a smaller
+    place, and is made so in the same revision."""
+    active = [one for one in standing_rules(tx, book.owner) if one.stage == "active"]
+    found = consolidate(rule_in(memory), [one for one in active if one.id != memory.id], now=now)
+    if found.kind == "refused":
+        raise Conflict(f"{memory.id} cannot stand beside what is active: {found.reasons[0]}")
+    for cut in found.cuts:
+        gate = newest_report(tx, book.owner, cut.rule_id, GateReport, rule_digest(cut.record))
+        if gate is None or not gate.passed:
+            raise Conflict(
+                f"{cut.rule_id} advises the opposite where {memory.id} applies",
+                hint=f"gate it as it would be: gate({cut.rule_id!r}, agent, beside={memory.id!r})",
+                details={"rule_id": cut.rule_id, "exception": memory.id},
+            )
+        wide = find_rule(tx, book.owner, cut.rule_id)
+        cut_report = report_narrowing(
+            cut.record,
+            memory.id,
+            gate,
+            book.ctx.policy.rules,
+            report_id=book.ctx.ids.new("prm"),
+            now=now,
+            signed_by=report.signed_by,
+        )
+        smaller = narrowed(wide, cut.record, cut_report, gate, book.ctx.policy.rules, now)
+        yield smaller, report_draft("promotion", cut_report)
+
+
+def retire(
+    book: Book,
+    rule_id: str,
+    *,
+    reason: str,
+    signed_by: str | None,
+    seen: int | None = None,
+    beside: Callable[[Transaction], Sequence[EntryDraft]] | None = None,
+) -> PromotionReport:
+    """Take a rule out of force, with what its runs said in the report.
+
+    `beside`: what else of the bank is written in the same transaction.
+    """
+    checked(SignedRequest, signed_by=signed_by, reason=reason)
+    if not reason.strip():
+        raise InvalidInput("say why", path="$.reason")
+
+    def decide(tx: Transaction) -> RulebookEdit[PromotionReport]:
+        memory = _find(tx, book, rule_id, seen)
+        more: dict[str, Any] = {}
+        why = [reason]
+        if memory.stage in ("canary", "active"):
+            verdict, comparison = verdict_of(book, tx, memory)
+            more = {"comparison": comparison.to_wire(), "decision": verdict.claim}
+            is_compared = comparison.candidate.n and comparison.baseline.n
+            said = verdict.reasons if is_compared else ("no run was left out, so there is nothing to compare",)
+            why += [each for each in said if each != reason]
+        report = _change_report(book, memory, "retire", why, signed_by, **more)
+        gone = retired(memory, report, book.ctx.policy.rules, book.ctx.now())
+        return RulebookEdit(
+            action="retire",
+            answer=report,
+            rules=[gone],
+            before={rule_id: memory},
+            drafts=[*(() if beside is None else beside(tx)), report_draft("promotion", report)],
+            report_id=report.report_id,
+            signed_by=signed_by,
+            reason=reason,
+        )
+
+    _, report = edit_rulebook(book, decide)
+    return report
+
+
+def roll_back(book: Book, to: int, *, reason: str, signed_by: str | None) -> RulebookRevision:
+    """Put an earlier revision in force again, rule by rule, in one transaction."""
+    to = checked(RollbackRequest, signed_by=signed_by, to=to, reason=reason).to
+
+    def decide(tx: Transaction) -> RulebookEdit[None]:
+        revisions = list_revisions(tx, book.tenant_id, book.owner)
+        wanted = plan_rollback(revisions, to)
+        if to == 0 and revisions and revisions[0].revision > 1:  # what stands since a revision that was forgotten
+            wanted |= {held.memory.id: 0 for held in list_memories(tx, book.owner, "rule")}
+        if not wanted:
+            raise Conflict(f"the rulebook stands as in revision {to}", hint="there is nothing to roll back")
+        rules: list[StoredMemory] = []
+        drafts: list[Any] = []
+        before: dict[str, StoredMemory] = {}
+        for rule_id, version in wanted.items():
+            one = _restored(book, tx, rule_id, version, reason or f"back to revision {to}", signed_by)
+            if one is not None:
+                before[rule_id], changed, draft = one
+                rules.append(changed)
+                drafts.append(draft)
+        if not rules:
+            raise Conflict(f"nothing of revision {to} is left to be restored", hint="its rules were forgotten")
+        return RulebookEdit(
+            action="rollback",
+            answer=None,
+            rules=rules,
+            before=before,
+            drafts=drafts,
+            restores=to,
+            signed_by=signed_by,
+            reason=reason or f"back to revision {to}",
+        )
+
+    revision, _ = edit_rulebook(book, decide)
+    assert revision is not None
+    return revision
+
+
+def _restored(
+    book: Book, tx: Transaction, rule_id: str, version: int, reason: str, signed_by: str | None
+) -> tuple[StoredMemory, StoredMemory, Any] | None:
+    """A rule as it stands, as it was, and the report of that; None where it was forgotten, or is out of force."""
+    policy, now = book.ctx.policy.rules, book.ctx.now()
+    try:
+        current = find_rule(tx, book.owner, rule_id)
+    except NotFound:
+        return None
+    then = version_of(tx, rule_id, version) if version else None
+    if then is None:
+        if current.status in ENDED:
+            return None
+        report = _change_report(book, current, "rollback", (reason,), signed_by)
+        return current, retired(current, report, policy, now), report_draft("promotion", report)
+    promoted = _promotion_of(tx, book, then)
+    acts, acting = (one.stage in ("canary", "active") for one in (then, current))
+    gate_id = None if promoted is None else promoted.gate_report_id
+    again = acts and not acting
+    report = _change_report(book, then, "rollback", (reason,), signed_by, acts_again=again, gate_report_id=gate_id)
+    back = restored(then, current, report, promoted, policy)
+    return current, back, report_draft("promotion", report)
+
+
+def _promotion_of(reader: Reader, book: Book, memory: StoredMemory) -> PromotionReport | None:
+    reports = [each for each in list_reports(reader, book.owner, memory.id) if isinstance(each, PromotionReport)]
+    return next((each for each in reports if each.report_id == memory.report_id), None)
+
+
+def _change_report(
+    book: Book,
+    memory: StoredMemory,
+    action: Literal["retire", "rollback"],
+    reasons: Sequence[str],
+    signed_by: str | None,
+    *,
+    acts_again: bool = False,
+    **more: Any,
+) -> PromotionReport:
+    """Why a rule is taken out of force or put back, and what its runs had shown."""
+    report = report_change(
+        rule_in(memory),
+        action,
+        reasons,
+        book.ctx.policy.rules,
+        report_id=book.ctx.ids.new("prm"),
+        now=book.ctx.now(),
+        signed_by=signed_by,
+        acts_again=acts_again,
+    )
+    return report.model_copy(update={key: value for key, value in more.items() if value is not None})
+
+
+# -- figures ------------------------------------------------------------------------------------------
+
+
+def publish(book: Book) -> RulebookRevision | None:
+    """Write what was counted into the rules that act. Selection reads nothing else."""
+
+    def decide(tx: Transaction) -> RulebookEdit[None]:
+        rules: list[StoredMemory] = []
+        before: dict[str, StoredMemory] = {}
+        for memory in [held.memory for held in list_memories(tx, book.owner, "rule")]:
+            if memory.stage not in ("canary", "active") or memory.status == "retired":
+                continue
+            rule = rule_in(memory)
+            uses = _uses(book, tx, memory)
+            stats = stats_of(uses, rule.rule_id, book.ctx.policy.rules, version=rule.version)
+            record: Mapping[str, Any] = published(rule, stats).to_wire()
+            if record != memory.record:
+                before[memory.id] = memory
+                rules.append(memory.model_copy(update={"version": memory.version + 1, "record": dict(record)}))
+        words = f"figures of {len(rules)} rules"
+        return RulebookEdit(action="publish", answer=None, rules=rules, before=before, reason=words)
+
+    revision, _ = edit_rulebook(book, decide)
+    return revision

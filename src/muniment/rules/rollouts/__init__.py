@@ -1,1 +1,0 @@
-"""Rollouts (RC-20): attempts planned, summarised without chain of thought, selected, synthesised. Pure."""

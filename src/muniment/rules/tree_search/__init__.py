@@ -1,1 +1,0 @@
-"""Guided search of a space of states."""
