@@ -94,6 +94,22 @@ def test_counts_are_the_ledgers(make):
     assert stats_of([], rule_id, mem.policy.rules).rate().unknown
 
 
+@pytest.mark.req("RC-16")
+def test_runs_whose_caller_named_no_bucket_count_in_the_derived_one(make):
+    """The figures by bucket stayed empty unless the caller named one, and the capsule lay next to a log that had one."""
+    mem = make("memory")
+    story, rule_id = story_at(mem, "canary")
+    learned = [story.run() for _ in range(30)]
+    buckets = {each.event_log.bucket_key for each in learned}
+    assert None not in buckets
+    assert {each.capsule.bucket_key for each in learned} == buckets
+    stats = story.book.stats(rule_id)
+    assert set(stats.buckets) == buckets
+    assert stats.to_wire()["buckets"].keys() == buckets
+    (bucket,) = buckets
+    assert stats.rate(bucket).K == stats.with_counts.runs.n
+
+
 @pytest.mark.req("RC-14", "RC-15")
 def test_a_rollback_restores_the_very_selections(make):
     mem = make("sqlite")
