@@ -32,7 +32,7 @@ from muniment.core.instants import format_instant
 from muniment.errors import InvalidInput, StoreDamaged
 from muniment.integrations.keyed_documents import KeyedDocuments, Put, put_all
 from muniment.integrations.langgraph import AsyncMunimentStore, MunimentStore
-from muniment.memory.outside.embed_hashed import HashEmbedder
+from muniment.testing.hash_embedder import HashEmbedder
 from served_store import connected
 
 

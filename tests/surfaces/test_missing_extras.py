@@ -29,7 +29,7 @@ ASKED: Mapping[str, Sequence[tuple[Sequence[str], Mapping[str, str]]]] = {
         (["facts", "--user", "ana", "--db", "postgresql://127.0.0.1:1/x"], {}),
         (["store", "tenants", "--db", "postgresql://127.0.0.1:1/x"], {}),
     ],
-    "vectors": [(["facts", "--user", "ana", "--db", "kept.db"], {"MUNIMENT_EMBEDDER": "wordllama"})],
+    "embed": [(["facts", "--user", "ana", "--db", "kept.db"], {"MUNIMENT_EMBEDDER": "e5-small"})],
     "tokens": [(["facts", "--user", "ana", "--db", "kept.db"], {"MUNIMENT_TOKENS": "splintr"})],
     "otel": [(["serve", "--otel", "on"], {})],
 }

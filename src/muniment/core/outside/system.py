@@ -112,7 +112,7 @@ EXTRAS: Mapping[str, Extra] = {
     "mcp": Extra("`muniment mcp`, and /mcp of a server", ("mcp",)),
     "proxy": Extra("`muniment proxy`", ("starlette", "uvicorn", "httptools", "httpx2")),
     "postgres": Extra("stores in PostgreSQL", ("psycopg", "psycopg_pool")),
-    "vectors": Extra("the embedder wordllama", ("wordllama",)),
+    "embed": Extra("embedders on this machine", ("onnxruntime", "tokenizers")),
     "tokens": Extra("exact counts of tokens", ("splintr",)),
     "otel": Extra("traces through OpenTelemetry", ("opentelemetry",)),
     "otlp": Extra("traces received as protobuf", ("opentelemetry.proto",)),
