@@ -263,9 +263,9 @@ ROOTS_AND_PATHS = [
     ("src", "src/../a.py", False),
     ("/", "/etc/hosts", True),
     ("/", "etc/hosts", False),
-    ("/work", "//work/a", True),
-    ("/work", "/work/../etc", False),
-    ("/work", "/..//work/a", True),
+    ("/srv", "//srv/a", True),
+    ("/srv", "/srv/../etc", False),
+    ("/srv", "/..//srv/a", True),
 ]
 
 
