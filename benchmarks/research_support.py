@@ -88,14 +88,14 @@ def bm25_top(claim: str, sentences: Sequence[str]) -> float:
 
 def nearest(name: str) -> Score:
     """The cosine of the nearest sentence, of the four that BM25 ranks first."""
-    from muniment.memory.outside.embedders import load_embedder
+    from benchmarks.embedders import load
 
-    embedder = load_embedder(name)
+    embedder = load(name)
 
     def score(claim: str, sentences: Sequence[str]) -> float:
         ranked = np.argsort(-Bm25([words(sentence) for sentence in sentences]).scores(words(claim)), kind="stable")
-        vectors = embedder.embed([sentences[at] for at in ranked[:4]])
-        return float(np.max(vectors @ embedder.embed([claim])[0]))
+        vectors = embedder.embed_passages([sentences[at] for at in ranked[:4]])
+        return float(np.max(vectors @ embedder.embed_queries([claim])[0]))
 
     return score
 
