@@ -13,40 +13,6 @@ from muniment.core.policy import ResearchLimits
 from muniment.core.record import Absent, Confidence100, Count, Items, JsonObject, NonEmpty, Number, Record
 from muniment.core.scope import IdText, Span
 
-__all__ = [
-    "CITABLE",
-    "GATES",
-    "STAGES",
-    "AgentResult",
-    "Artifact",
-    "Breach",
-    "BreachKind",
-    "CheckedClaim",
-    "Citation",
-    "CitationStatus",
-    "DraftCheck",
-    "DraftFinding",
-    "DraftProblem",
-    "Gap",
-    "GateId",
-    "GateResult",
-    "GatesFile",
-    "Mode",
-    "PivotDecision",
-    "Priority",
-    "ResearchManifest",
-    "RetryDirective",
-    "SourceCheck",
-    "Stage",
-    "StageMove",
-    "Standing",
-    "SuppliedSource",
-    "Support",
-    "SynthesisInput",
-    "ToolUse",
-    "WaveResult",
-]
-
 Mode = Literal["quick", "standard", "deep"]
 """How many perspectives a question gets at most: half of the limit, as many as the question asks for, the limit."""
 Stage = Literal["init", "wave1", "wave2", "citations", "summaries", "synthesis", "done"]

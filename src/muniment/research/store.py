@@ -1,7 +1,7 @@
 """A study in the store: its revisions, the artifacts they keep, and the files that a run directory should hold.
 
-A revision is a `state_patch` entry with the manifest and the gates as they then stand, written together with the
-artifacts it brings (each an entry of its own, whole). `commit` is the only writer.
+A revision is a `state_patch` entry with the manifest and the gates of that moment, written together with the artifacts
+it brings (each an entry of its own, whole). `commit` is the only writer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from muniment.core.scope import owner_of
 from muniment.errors import NotFound, StaleState
 from muniment.memory.patches import draft_patch
 from muniment.research.projection import check_id, study_id
-from muniment.research.run_records import (
+from muniment.research.records import (
     GATES,
     Artifact,
     Citation,
@@ -41,29 +41,6 @@ if TYPE_CHECKING:
     from muniment.memory.patches import Writer
     from muniment.store.context import Context
 
-__all__ = [
-    "AUDIT",
-    "CITATIONS",
-    "GATES_FILE",
-    "MANIFEST",
-    "PERSPECTIVES",
-    "New",
-    "Step",
-    "StudyView",
-    "check_revision",
-    "checks_of",
-    "commit",
-    "files_of",
-    "find_view",
-    "keep_checks",
-    "load_view",
-    "no_gates",
-    "pretty",
-    "rendered",
-    "wave_path",
-    "with_inputs",
-]
-
 MANIFEST, GATES_FILE, AUDIT = "manifest.json", "gates.json", "audit.jsonl"
 PERSPECTIVES, CITATIONS = "perspectives.json", "citations/citations.jsonl"
 
@@ -72,28 +49,29 @@ def wave_path(wave: int, perspective_id: str) -> str:
     return f"wave-{wave}/{perspective_id}.md"
 
 
-class New(NamedTuple):
-    """An artifact that a step brings: where it stands (None: kept as evidence, not as a file), and its text."""
+class NewArtifact(NamedTuple):
+    """An artifact that a change brings: its path (None: kept as evidence, not as a file) and its text."""
 
     path: str | None
     text: str
     trust: Trust = "assistant"
     about: Mapping[str, Any] = {}
     id: str | None = None
-    """The event's, where something refers to it already."""
+    """Of its event, if something refers to it already."""
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One change of a study: what is told of it, what of the manifest and the gates changes, what it keeps."""
+class StudyChange:
+    """One change of a study: the manifest's fields and gates that change, and the artifacts it keeps."""
 
     what: str
+    """A line of the audit."""
     manifest: Mapping[str, Any] = field(default_factory=dict)
     """Fields of the manifest that change, as records."""
     stage: Stage | None = None
     reason: str = ""
     gates: Sequence[GateResult] = ()
-    artifacts: Sequence[New] = ()
+    artifacts: Sequence[NewArtifact] = ()
     removed: Sequence[str] = ()
     """Paths that are no more: what has to be made again."""
     sources: Sequence[str] = ()
@@ -101,7 +79,7 @@ class Step:
 
 
 class StudyView:
-    """A study at its latest revision. Texts of artifacts are read from the store when they are asked for."""
+    """A study at its latest revision."""
 
     def __init__(self, ctx: Context, scope: Scope, item: Item) -> None:
         body = item.plain()
@@ -109,7 +87,7 @@ class StudyView:
         self.manifest = ResearchManifest.from_wire(body["manifest"])
         self.gates = GatesFile.from_wire(body["gates"])
         self.directory: str = body["directory"]
-        self._texts: dict[str, str] = {}
+        self.audit_line = _audit_line(body)
 
     @property
     def revision(self) -> int:
@@ -123,13 +101,11 @@ class StudyView:
         return next(gate for gate in self.gates.gates if gate.gate == name)
 
     def text(self, path: str) -> str:
-        """What an artifact says."""
-        if path not in self._texts:
-            artifact = self.artifacts.get(path)
-            if artifact is None:
-                raise NotFound(f"the run {self.manifest.run_id} has no {path} yet", path="$.path")
-            self._texts[path] = self.event_text(artifact.evidence_id)
-        return self._texts[path]
+        """Read an artifact from the store; nothing is kept, as outputs may be large."""
+        artifact = self.artifacts.get(path)
+        if artifact is None:
+            raise NotFound(f"the run {self.manifest.run_id} has no {path} yet", path="$.path")
+        return self.event_text(artifact.evidence_id)
 
     def event_text(self, event_id: str) -> str:
         scope = self.scope
@@ -145,9 +121,36 @@ class StudyView:
 
     @cached_property
     def citations(self) -> tuple[Citation, ...]:
-        from muniment.research.citations import read_citations
+        from muniment.research.sources import read_citations
 
         return () if CITATIONS not in self.artifacts else tuple(read_citations(self.text(CITATIONS)))
+
+    @cached_property
+    def audit(self) -> str:
+        """What audit.jsonl holds."""
+        return render_audit(self.ctx, self.scope, self.revision)
+
+    @cached_property
+    def rendered(self) -> dict[str, str]:
+        """Path → text of the files that are made from the revisions themselves."""
+        return {
+            MANIFEST: pretty(self.manifest.to_wire()),
+            GATES_FILE: pretty(self.gates.to_wire()),
+            AUDIT: self.audit,
+        }
+
+    @cached_property
+    def files(self) -> dict[str, str]:
+        """Path → SHA-256 of every file that the directory should hold."""
+        files = {path: artifact.digest for path, artifact in self.artifacts.items()}
+        return files | {path: digest(text.encode()).hex() for path, text in self.rendered.items()}
+
+    def next_view(self) -> StudyView:
+        """The study as it is now; its audit goes on from this one's, if only one revision came since."""
+        after = load_view(self.ctx, self.scope)
+        if after.revision == self.revision + 1 and "audit" in self.__dict__:
+            after.audit = self.audit + after.audit_line
+        return after
 
 
 def find_view(ctx: Context, scope: Scope) -> StudyView | None:
@@ -173,7 +176,7 @@ def no_gates(run_id: str) -> GatesFile:
 
 
 def commit(
-    writer: Writer, before: StudyView | None, first: ResearchManifest | None, step: Step, directory: str
+    writer: Writer, before: StudyView | None, first: ResearchManifest | None, step: StudyChange, directory: str
 ) -> None:
     """Write a step as the next revision; whoever comes second is told (`StaleState`)."""
     ctx, scope = writer.ctx, writer.scope
@@ -186,7 +189,7 @@ def commit(
     held_gates = before.gates if before is not None else no_gates(scope.run_id)
     gates = _next_gates(held_gates, step.gates, revision, manifest.artifacts)
     sources = [*(draft.id for draft in drafts if draft.id), *step.sources]
-    told = {
+    body = {
         "id": study_id(scope.run_id),
         "what": step.what,
         "manifest": manifest.to_wire(),
@@ -194,7 +197,7 @@ def commit(
         "directory": directory,
         "sources": sources,
     }
-    drafts.append(draft_patch(STUDY_CHANGED, "assistant", told))
+    drafts.append(draft_patch(STUDY_CHANGED, "assistant", body))
 
     def work(tx: Transaction) -> None:
         tx.do(Lock(("session", scope.user_id, scope.session_id)))
@@ -218,7 +221,7 @@ def check_revision(current: int, expected: int) -> None:
         )
 
 
-def _keep(ctx: Context, run_id: str, new: Sequence[New]) -> tuple[list[Artifact], list[EntryDraft]]:
+def _keep(ctx: Context, run_id: str, new: Sequence[NewArtifact]) -> tuple[list[Artifact], list[EntryDraft]]:
     """Each artifact as an entry with an id of its own."""
     kept: list[Artifact] = []
     drafts: list[EntryDraft] = []
@@ -236,7 +239,7 @@ def _keep(ctx: Context, run_id: str, new: Sequence[New]) -> tuple[list[Artifact]
 
 
 def _next_manifest(
-    held: ResearchManifest, step: Step, revision: int, now: str, kept: Sequence[Artifact]
+    held: ResearchManifest, step: StudyChange, revision: int, now: str, kept: Sequence[Artifact]
 ) -> ResearchManifest:
     artifacts = {each.path: each for each in held.artifacts if each.path not in step.removed}
     artifacts |= {each.path: each for each in kept}
@@ -307,41 +310,25 @@ def checks_of(ctx: Context, scope: Scope) -> dict[str, SourceCheck]:
 # -- the files of a study -----------------------------------------------------------------------------
 
 
-def files_of(view: StudyView) -> dict[str, str]:
-    """Path → SHA-256 of every file that the directory should hold, manifest.json left out."""
-    files = {path: artifact.digest for path, artifact in view.artifacts.items()}
-    return files | {path: digest(text.encode()).hex() for path, text in rendered(view).items() if path != MANIFEST}
-
-
-def rendered(view: StudyView) -> dict[str, str]:
-    """The files that are told from the revisions themselves."""
-    return {
-        MANIFEST: pretty(view.manifest.to_wire()),
-        GATES_FILE: pretty(view.gates.to_wire()),
-        AUDIT: _audit(view),
-    }
-
-
 def pretty(value: Any) -> str:
     """JSON for people, the same bytes for the same value."""
     return json.dumps(json.loads(canonical_text(value)), ensure_ascii=False, indent=2) + "\n"
 
 
-def _audit(view: StudyView) -> str:
-    """A line for each revision."""
-    where: tuple[Condition, ...] = (("id", "=", study_id(view.scope.run_id)),)
-    lines: list[str] = []
-    for item in view.ctx.engine.read(view.scope.tenant_id, lambda reader: select_items(reader, where)):
-        body = item.plain()
-        manifest = body["manifest"]
-        if manifest["revision"] > view.revision:
-            break
-        line = {
-            "revision": manifest["revision"],
-            "at": body["at"],
-            "what": body["what"],
-            "stage": manifest["stage"],
-            "evidence_id": body["entry"],
-        }
-        lines.append(canonical_text(line))
-    return "\n".join(lines) + "\n"
+def _audit_line(body: Mapping[str, Any]) -> str:
+    line = {
+        "revision": body["manifest"]["revision"],
+        "at": body["at"],
+        "what": body["what"],
+        "stage": body["manifest"]["stage"],
+        "evidence_id": body["entry"],
+    }
+    return canonical_text(line) + "\n"
+
+
+def render_audit(ctx: Context, scope: Scope, revision: int) -> str:
+    """A line for each revision up to this one, read from all of them."""
+    where: tuple[Condition, ...] = (("id", "=", study_id(scope.run_id)),)
+    items = ctx.engine.read(scope.tenant_id, lambda reader: select_items(reader, where))
+    bodies = (item.plain() for item in items)
+    return "".join(_audit_line(body) for body in bodies if body["manifest"]["revision"] <= revision)

@@ -1,8 +1,8 @@
-"""The files of a research run: the one place that touches them (RP-07).
+"""The files of a research run, kept in step with the store: the one place that touches them (RP-07).
 
 A file appears whole or not at all: it is written under another name, synced and renamed, and its folder is synced too.
 Every step goes from an open folder to a name in it and follows no symbolic link, so nothing outside the directory is
-read or written, whatever somebody puts into it. What the files hold is not known here.
+read or written, whatever somebody puts into it. `publish` is the only way in which files of a study come to be.
 """
 
 from __future__ import annotations
@@ -12,22 +12,31 @@ import os
 import re
 import stat
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
+from muniment.core.canonical import digest, parse_json
 from muniment.core.outside.posix import fcntl
 from muniment.errors import (
+    ArtifactEdited,
+    Conflict,
     InvalidInput,
+    InvalidJson,
     MunimentError,
     StorageBusy,
     StorageFailure,
     StorageFull,
     StorageReadOnly,
 )
+from muniment.research.store import AUDIT, GATES_FILE, MANIFEST, StudyView, wave_path
 
-__all__ = ["RunDirectory", "default_root"]
+if TYPE_CHECKING:
+    from muniment.store.items import Item
+
+MADE_FOLDERS = ("citations", "claims", "summaries")
+"""Folders that hold only files that are made here."""
 
 _LOCK = ".lock"
 _PENDING = ".pending"
@@ -196,15 +205,6 @@ class RunDirectory:
 
     # -- forgetting ---------------------------------------------------------------------------------------
 
-    def erase(self, paths: Iterable[str]) -> int:
-        """Remove these files and our own marks, then their folders and the directory, where nothing else is in them.
-
-        Answers how many of the files there were. For whoever holds the lock, which is given up with the directory.
-        """
-        removed = self.empty(paths)
-        self.vanish()
-        return removed
-
     def empty(self, paths: Iterable[str]) -> int:
         """Remove these files and our own marks, then their folders, where nothing else is in them; the lock stays."""
         places = [_segments(path) for path in paths]
@@ -338,3 +338,98 @@ def _translate(error: OSError, location: str) -> MunimentError:
             details=details,
         )
     return StorageFailure(f"{location} cannot be read or written: {error.strerror}", details=details)
+
+
+# -- in step with the store -----------------------------------------------------------------------------
+
+
+def publish(directory: RunDirectory, view: StudyView) -> list[str]:
+    """Make the directory what the store holds, manifest.json last; returns the paths that were written."""
+    if not _is_ours(directory, view.manifest.run_id):
+        raise Conflict(
+            f"{directory.path} holds the files of another run",
+            path="$.directory",
+            hint="say which directory is this run's: open_research(run_id, directory=…)",
+        )
+    directory.sweep()
+    written = [path for path in edited_files(directory, view) if path != MANIFEST]
+    for path in written:
+        text = view.rendered[path] if path in view.rendered else view.text(path)
+        directory.write(path, text.encode())
+    for folder in MADE_FOLDERS:  # never the waves': an agent may have left an output there
+        for path in directory.paths(folder):
+            if path not in view.artifacts:
+                directory.remove(path)
+    if _digest(directory, MANIFEST) != view.files[MANIFEST]:
+        directory.write(MANIFEST, view.rendered[MANIFEST].encode())
+        written.append(MANIFEST)
+    return written
+
+
+def edited_files(directory: RunDirectory, view: StudyView) -> list[str]:
+    """Files that differ from the store, in order; a missing one counts."""
+    return [path for path, expected in sorted(view.files.items()) if _digest(directory, path) != expected]
+
+
+def check_directory(directory: RunDirectory, view: StudyView, *, but: Collection[str] = ()) -> None:
+    """Refuse to go on from files that were edited. After a crash they are written anew first."""
+    if directory.pending() is not None:
+        publish(directory, view)
+        directory.clear_pending()
+        return
+    edited = [path for path in edited_files(directory, view) if path not in but]
+    if not edited:
+        return
+    behind = _manifest_of(directory).get("revision")
+    if isinstance(behind, int) and behind < view.revision and MANIFEST in edited:
+        message = f"manifest.json is of revision {behind}, the store is at {view.revision}"
+    else:
+        message = f"not what the store holds: {', '.join(edited[:5])}" + (" …" if len(edited) > 5 else "")
+    raise ArtifactEdited(
+        message,
+        path="$.directory",
+        hint="resume() (`muniment research resume`) writes the store's files; to change an output, ingest it again",
+        details={"paths": edited, "revision": view.revision},
+    )
+
+
+def erase_files(versions: Sequence[Item], held: ExitStack) -> int:
+    """Remove the files of a study that is being forgotten, wherever a revision of it put them; returns how many.
+
+    The directories stay locked, in `held`, so that nobody writes them anew before the store has forgotten (who finds
+    one locked gets `StorageBusy`). Those of another machine are out of reach.
+    """
+    bodies = [item.plain() for item in versions]
+    paths = {GATES_FILE, AUDIT, MANIFEST}
+    for manifest in (body["manifest"] for body in bodies):
+        paths |= {artifact["path"] for artifact in manifest.get("artifacts", ())}
+        paths |= {wave_path(wave, each) for wave in (1, 2) for each in manifest.get("standings", ())}
+    removed = 0
+    for place in sorted({body["directory"] for body in bodies}):
+        directory = RunDirectory(place)
+        if directory.path.is_dir():
+            held.enter_context(directory.locked())
+            if _is_ours(directory, bodies[0]["manifest"]["run_id"]):
+                held.callback(directory.vanish)
+                removed += directory.empty(sorted(paths))
+    return removed
+
+
+def _is_ours(directory: RunDirectory, run_id: str) -> bool:
+    """False if its manifest.json names another run."""
+    return bool(_manifest_of(directory).get("run_id", run_id) == run_id)
+
+
+def _manifest_of(directory: RunDirectory) -> dict[str, Any]:
+    """The manifest.json of the directory; empty if there is none or it cannot be read."""
+    data = directory.read(MANIFEST)
+    try:
+        plain = None if data is None else parse_json(data)
+    except InvalidJson:
+        return {}
+    return plain if isinstance(plain, dict) else {}
+
+
+def _digest(directory: RunDirectory, path: str) -> str | None:
+    data = directory.read(path)
+    return None if data is None else digest(data).hex()
