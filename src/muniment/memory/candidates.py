@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, NamedTuple, cast
 
 from muniment.core.ports.engine import Condition, Reader, Transaction
 from muniment.core.ports.rows import chunked, texts
