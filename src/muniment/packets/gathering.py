@@ -82,9 +82,17 @@ def gather(
         session = _last(ctx, reader, request, _in_session(request, scope.session_id), SESSION_TURNS)
     window = session[-policy.compose.window_turns :] if policy.compose.window_turns else session[:0]
     summary = None if request.exclude_session else read_summary(ctx, reader, scope, session)
-    run = gather_run(reader, scope, wanted, policy.compose, opening, cues.holds if cues.is_wall else None)
+    run = gather_run(
+        reader,
+        scope,
+        wanted,
+        policy.compose,
+        opening,
+        cues.holds if cues.is_wall else None,
+        has_board=not request.exclude_session,
+    )
     results = _key_results(ctx, reader, request, policy.compose, index, session)
-    tools = tuple(_tool(read) for read in results)
+    tools = tuple(_tool(read) for read in results if read.turn.id not in run.on_board)
     episodes = gather_episodes(ctx, reader, request, policy.compose, index, found, cues, cued)
     fields: dict[str, Any] = {
         "working_state": run.state,
