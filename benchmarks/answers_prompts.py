@@ -48,7 +48,9 @@ _COUNTER = load_token_counter()
 class Near(Protocol):
     """Vectors of texts, of length one."""
 
-    def of(self, texts: Sequence[str]) -> npt.NDArray[np.float32]: ...
+    def of_query(self, text: str) -> npt.NDArray[np.float32]: ...
+
+    def of_passages(self, texts: Sequence[str]) -> npt.NDArray[np.float32]: ...
 
 
 class Prompt(NamedTuple):
@@ -133,7 +135,7 @@ class _History:
         self.turns = [turn for turn in scope.turns if turn.text.strip()]
         self._plain = Plain(self.turns)
         self._near = near
-        self._vectors = None if near is None else near.of([turn.text for turn in self.turns])
+        self._vectors = None if near is None else near.of_passages([turn.text for turn in self.turns])
 
     def compose(self, question: Question, budget: int) -> Build:
         """In a session of its own, so that marks begin with 1."""
@@ -146,7 +148,7 @@ class _History:
     def by_vectors(self, question: Question) -> list[Turn] | None:
         if self._near is None or self._vectors is None:
             return None
-        return self._ranked(self._vectors @ self._near.of([question.text])[0])
+        return self._ranked(self._vectors @ self._near.of_query(question.text))
 
     def _ranked(self, scores: npt.NDArray[Any]) -> list[Turn]:
         best = np.argsort(-scores, kind="stable")[:200]

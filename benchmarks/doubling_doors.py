@@ -399,10 +399,8 @@ def _study(mem: Memory, stack: ExitStack, stage: str, question: str | None = Non
 
 @door_named("research: question")
 def _question(text: str, stack: ExitStack) -> Work:
-    from muniment.research.questions.question import analyse
-
     mem, _ = new_store(stack)
-    return lambda: (analyse(text), _study(mem, stack, "", text).route())
+    return lambda: _study(mem, stack, "", text).route()
 
 
 @door_named("research: ingest")
@@ -445,7 +443,7 @@ def _report(text: str, stack: ExitStack) -> Work:
 
 @door_named("research: page from the web")
 def _web(text: str, stack: ExitStack) -> Work:
-    from muniment.research.outside.page_text import read_text
+    from muniment.research.url_check import read_text
 
     data = text.encode("utf-8", "replace")
     return lambda: [

@@ -32,7 +32,7 @@ from langgraph.store.sqlite import SqliteStore
 import muniment
 from benchmarks.harness import report, without_collections
 from muniment.integrations.langgraph import MunimentSaver, MunimentStore
-from muniment.memory.outside.embed_hashed import HashEmbedder
+from muniment.testing.hash_embedder import HashEmbedder
 
 _EMBEDDER = HashEmbedder()
 _BATCH = 100

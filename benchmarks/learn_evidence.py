@@ -1,6 +1,6 @@
 """From a hit's signs to the chance that it is evidence: fitted on the permitted sets, judged on what was left out.
 
-    python -m benchmarks.learn_evidence [--data DIR] [--embedder wordllama] [--write]
+    python -m benchmarks.learn_evidence [--data DIR] [--embedder e5-small] [--write]
 
 For every question, the signs of the best turns (`muniment.memory.evidence`) and whether each is gold; and the signs of
 the question as a whole and whether anything answers it. Two logistic models of few weights are fitted: that there is
@@ -45,8 +45,9 @@ import numpy.typing as npt
 
 import muniment
 from benchmarks.data import PERMITTED, POOL, Question, Scope, Turn, default_data, pooled
+from benchmarks.embedders import KeptVectors
 from benchmarks.harness import report
-from benchmarks.recall import Near, Vectors, index_of
+from benchmarks.recall import Near, index_of
 from muniment.core.policy import RecallPolicy
 from muniment.memory.evidence import FOUND_SIGNS, SIGNS
 from muniment.memory.ranking import signs_of
@@ -113,7 +114,7 @@ class Sample(NamedTuple):
 # -- samples ------------------------------------------------------------------------------------------
 
 
-def samples(scopes: Sequence[Scope], vectors: Vectors | None) -> list[Sample]:
+def samples(scopes: Sequence[Scope], vectors: KeptVectors | None) -> list[Sample]:
     found: list[Sample] = []
     policy = RecallPolicy()
     for place, scope in enumerate(scopes):
@@ -135,7 +136,7 @@ def samples(scopes: Sequence[Scope], vectors: Vectors | None) -> list[Sample]:
 
 
 def _asked_of(
-    scope: str, turns: list[Turn], questions: Sequence[Question], policy: RecallPolicy, vectors: Vectors | None
+    scope: str, turns: list[Turn], questions: Sequence[Question], policy: RecallPolicy, vectors: KeptVectors | None
 ) -> Iterator[Sample]:
     """Questions asked of some turns of their scope."""
     index = index_of(turns)
@@ -148,7 +149,7 @@ def _asked_of(
 
 
 def _nearness(
-    question: Question, policy: RecallPolicy, vectors: Vectors | None, near: Near | None
+    question: Question, policy: RecallPolicy, vectors: KeptVectors | None, near: Near | None
 ) -> tuple[RecallPolicy, Dense | None]:
     if vectors is None or near is None:
         return policy, None
@@ -407,7 +408,7 @@ def _rounded(model: Array) -> list[float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--data", type=Path, default=default_data())
-    parser.add_argument("--embedder", default="wordllama", help="whose vectors the second model is fitted with")
+    parser.add_argument("--embedder", default="e5-small", help="whose vectors the second model is fitted with")
     parser.add_argument("--write", action="store_true", help="write the data file of the package")
     arguments = parser.parse_args()
     if not (arguments.data / "retrieval").exists():
@@ -416,7 +417,10 @@ def main() -> None:
     rows: dict[str, dict[str, Any]] = {}
     models: dict[str, Model] = {}
     facts = np.zeros(2)
-    for kind, vectors in (("words", None), ("vectors", Vectors(arguments.embedder) if arguments.embedder else None)):
+    for kind, vectors in (
+        ("words", None),
+        ("vectors", KeptVectors(arguments.embedder) if arguments.embedder else None),
+    ):
         if kind == "vectors" and vectors is None:
             continue
         pool = {name: samples(each, vectors) for name, each in scopes.items()}

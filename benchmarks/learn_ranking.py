@@ -1,6 +1,6 @@
 """What the traits of a candidate are worth in ranking: fitted on the permitted sets, judged on the one left out.
 
-    python -m benchmarks.learn_ranking [--data DIR] [--embedder wordllama] [--write]
+    python -m benchmarks.learn_ranking [--data DIR] [--embedder e5-small] [--write]
 
 For every question of the sets whose licence permits it (`benchmarks.data.PERMITTED`), the best candidates as they are
 ranked without traits, their traits (`muniment.memory.ranking`) and which are gold. What each trait is worth is fitted
@@ -25,9 +25,10 @@ import numpy.typing as npt
 
 import muniment
 from benchmarks.data import PERMITTED, Scope, default_data, pooled
+from benchmarks.embedders import KeptVectors
 from benchmarks.harness import report
 from benchmarks.learn_evidence import EASY
-from benchmarks.recall import Near, Vectors, index_of
+from benchmarks.recall import Near, index_of
 from muniment.core.policy import RecallPolicy
 from muniment.memory.ranking import TRAITS, traits_of
 from muniment.memory.scoring import Dense, weigh_dense
@@ -48,7 +49,7 @@ class Sample(NamedTuple):
     golds: int
 
 
-def samples(scopes: Sequence[Scope], vectors: Vectors | None) -> list[Sample]:
+def samples(scopes: Sequence[Scope], vectors: KeptVectors | None) -> list[Sample]:
     found = []
     policy = RecallPolicy(ranking="")
     for scope in scopes:
@@ -125,7 +126,7 @@ def recalls(held: Sequence[Sample], worth: Array | None) -> list[float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--data", type=Path, default=default_data())
-    parser.add_argument("--embedder", default="wordllama", help="whose vectors the second ranking is fitted with")
+    parser.add_argument("--embedder", default="e5-small", help="whose vectors the second ranking is fitted with")
     parser.add_argument("--write", action="store_true", help="write the data file of the package")
     arguments = parser.parse_args()
     if not (arguments.data / "retrieval").exists():
@@ -133,7 +134,7 @@ def main() -> None:
     scopes = {name: pooled(arguments.data, name) for name in PERMITTED}
     rows: dict[str, dict[str, Any]] = {}
     worths: dict[str, Array] = {}
-    for kind, vectors in (("words", None), ("vectors", Vectors(arguments.embedder))):
+    for kind, vectors in (("words", None), ("vectors", KeptVectors(arguments.embedder))):
         pool = {name: samples(each, vectors) for name, each in scopes.items()}
         for name, held in pool.items():
             worth = fit({other: each for other, each in pool.items() if other != name})

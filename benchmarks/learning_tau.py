@@ -34,10 +34,11 @@ import numpy.typing as npt
 
 import muniment
 from benchmarks import data as sets
+from benchmarks.embedders import KeptVectors
+from benchmarks.embedders import load as load_vectors
 from benchmarks.harness import RESULTS, report
 from benchmarks.learn_blame import CHANGING
 from benchmarks.reference import words
-from muniment.memory.outside.embedders import load_embedder
 
 Array = npt.NDArray[np.float64]
 
@@ -197,22 +198,15 @@ def by_keywords(documents: Sequence[str], query: str) -> list[int]:
         return [int(row[0]) for row in rows]
 
 
-class Vectors:
-    """Nearest by cosine; what was embedded once is kept."""
+def nearest(name: str) -> Callable[[Sequence[str], str], list[int]]:
+    """Nearest by cosine."""
+    vectors = KeptVectors(name)
 
-    def __init__(self, name: str) -> None:
-        self._embedder = load_embedder(name)
-        self._known: dict[str, Array] = {}
+    def search(documents: Sequence[str], query: str) -> list[int]:
+        scores = vectors.of_passages(documents) @ vectors.of_query(query)
+        return [int(place) for place in np.argsort(-scores, kind="stable")]
 
-    def nearest(self, documents: Sequence[str], query: str) -> list[int]:
-        rows = np.array([self._of(text) for text in documents])
-        return [int(place) for place in np.argsort(-(rows @ self._of(query)), kind="stable")]
-
-    def _of(self, text: str) -> Array:
-        if text not in self._known:
-            row = np.array(self._embedder.embed([text])[0], np.float64)
-            self._known[text] = row / max(float(np.linalg.norm(row)), 1e-12)
-        return self._known[text]
+    return search
 
 
 def by_tools(one: Asked) -> list[int]:
@@ -225,7 +219,7 @@ def by_tools(one: Asked) -> list[int]:
 def references(asked: Sequence[Asked], embedders: Sequence[str]) -> dict[str, list[list[int]]]:
     """For each way to search, the order of the bank for each question."""
     searches: dict[str, Callable[[Sequence[str], str], list[int]]] = {"keywords": by_keywords}
-    searches |= {name: Vectors(name).nearest for name in embedders}
+    searches |= {name: nearest(name) for name in embedders}
     found: dict[str, list[list[int]]] = {"passed first, then overlap of tools": [by_tools(one) for one in asked]}
     for name, search in searches.items():
         for shown in ("episodes", "transcripts"):
@@ -360,7 +354,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     given = parser.parse_args(argv)
     embedders = [name for name in given.embedders.split(",") if name]
     for name in embedders:
-        load_embedder(name)  # one that is missing is told before anything is measured
+        load_vectors(name)  # one that is missing is told before anything is measured
     rows = measure(given.data, embedders)
     plot(rows, RESULTS / "learning_tau.png")
     report("learning_tau", rows, {"embedders": embedders, "top": TOP, "draws": DRAWS})

@@ -23,11 +23,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.embedders import load
 from benchmarks.harness import report
 from benchmarks.mcp_choice import choice_prompts, read_choice_prompts, score, write_choice_prompts
 from benchmarks.mcp_sets import Task, Tools, ToolSet, read_before, read_tasks, tool_sets
 from muniment.core.outside.token_counters import load_token_counter
-from muniment.memory.outside.embedders import load_embedder
 
 _WORD = re.compile(r"[a-z]+")
 Rule = Callable[[Sequence[str], str], int]
@@ -74,11 +74,10 @@ def overlap(texts: Sequence[str], task: str) -> int:
 
 
 def embedding() -> Rule:
-    embedder = load_embedder("wordllama")
+    embedder = load("wordllama")
 
     def rule(texts: Sequence[str], task: str) -> int:
-        vectors = embedder.embed([task, *texts])
-        return int((vectors[1:] @ vectors[0]).argmax())
+        return int((embedder.embed_passages(texts) @ embedder.embed_queries([task])[0]).argmax())
 
     return rule
 

@@ -1,6 +1,6 @@
 """The main job as a user meets it: are the turns an answer needs in the prompt, word for word, within the budget?
 
-    python -m benchmarks.prompts [--data DIR] [--embedder minilm|wordllama] [--max-tokens 1024]
+    python -m benchmarks.prompts [--data DIR] [--embedder e5-small] [--max-tokens 1024]
                                  [--questions 100] [--sets locomo,realtalk,…] [--file NAME]
 
 Rows `words alone` and `with …`: all of LoCoMo through the public face, every question composed for a responder.

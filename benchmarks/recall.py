@@ -1,6 +1,6 @@
 """Does recall find the evidence? Ours beside the recipe of the baselines and plain BM25, in one run, on the same turns.
 
-    python -m benchmarks.recall [--data DIR] [--embedder minilm|wordllama] [--only locomo,longmemeval,…]
+    python -m benchmarks.recall [--data DIR] [--embedder e5-small] [--only locomo,longmemeval,…]
 
 Every figure is a share from 0 to 1. `spread` is the lowest and the highest conversation (or half, where questions have
 a scope each).
@@ -19,12 +19,14 @@ import numpy.typing as npt
 
 from benchmarks import data as sets
 from benchmarks.data import Question, Scope, Turn
+from benchmarks.embedders import KeptVectors
 from benchmarks.harness import report
 from benchmarks.reference import Plain, Recipe, estimate_tokens
 from muniment.core.policy import RecallPolicy
 from muniment.memory._index import MemoryIndex, SpokenTurn
 from muniment.memory.ranking import rank
 from muniment.memory.scoring import Dense, weigh_dense
+from muniment.memory.vectors import mean_of_windows, passage_of, windows_of
 
 Array = npt.NDArray[np.float64]
 DEPTH = 200
@@ -36,40 +38,19 @@ class Searcher(Protocol):
         """Ordinals, best first."""
 
 
-class Vectors:
-    """Vectors of an embedder, each text embedded once in a run."""
-
-    def __init__(self, name: str) -> None:
-        from muniment.memory.outside.embedders import load_embedder
-
-        self._embedder: Any = load_embedder(name)
-        self.identity: str = self._embedder.identity
-        self._known: dict[str, npt.NDArray[np.float32]] = {}
-
-    def of(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        new = sorted({text for text in texts if text not in self._known}, key=len)
-        for start in range(0, len(new), 64):
-            batch = new[start : start + 64]
-            self._known.update(zip(batch, self._embedder.embed(batch), strict=True))
-        return np.array([self._known[text] for text in texts])
-
-
 class Near:
-    """How near a question is to the turns of a scope, and to the windows around them."""
+    """How near a question is to the turns of a scope, and to the windows around them, as a search has it."""
 
-    def __init__(self, turns: Sequence[Turn], vectors: Vectors) -> None:
+    def __init__(self, turns: Sequence[Turn], vectors: KeptVectors) -> None:
         self._vectors = vectors
         self.identity = vectors.identity
-        said = [f'{turn.speaker} said: "{turn.text}"' for turn in turns]
-        windows = []
-        for place, turn in enumerate(turns):
-            near = range(max(0, place - 2), min(len(turns), place + 2))
-            windows.append("\n".join(said[at] for at in near if turns[at].session == turn.session))
-        self._turns, self._windows = vectors.of(said), vectors.of(windows)
+        self._turns = vectors.of_passages([passage_of(turn.speaker, turn.text) for turn in turns])
+        sessions = np.unique(np.array([turn.session for turn in turns]), return_inverse=True)[1]
+        self._windows = windows_of(sessions)
 
     def to(self, question: str) -> tuple[Array, Array]:
-        wanted = self._vectors.of([question])[0]
-        return (self._turns @ wanted).astype(np.float64), (self._windows @ wanted).astype(np.float64)
+        near = (self._turns @ self._vectors.of_query(question)).astype(np.float64)
+        return near, mean_of_windows(near, self._windows)
 
 
 @dataclass(frozen=True)
@@ -124,7 +105,7 @@ def ours(turns: Sequence[Turn], policy: RecallPolicy, index: MemoryIndex, near: 
     return search
 
 
-def systems(vectors: Vectors | None, policy: RecallPolicy) -> list[System]:
+def systems(vectors: KeptVectors | None, policy: RecallPolicy) -> list[System]:
     found = [
         System("bm25", plain),
         System("recipe", recipe),
@@ -258,12 +239,12 @@ def measure_realmem(scopes: list[Scope], system: System) -> dict[str, Any]:
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=sets.default_data())
-    parser.add_argument("--embedder", default="", help="minilm or wordllama: measure with vectors too")
+    parser.add_argument("--embedder", default="", help="such as e5-small: measure with vectors too")
     parser.add_argument("--only", default="", help="sets, comma-separated")
     parser.add_argument("--policy", type=Path, help="a RecallPolicy as JSON")
     options = parser.parse_args(argv)
     policy = RecallPolicy.model_validate_json(options.policy.read_text()) if options.policy else RecallPolicy()
-    tried = systems(Vectors(options.embedder) if options.embedder else None, policy)
+    tried = systems(KeptVectors(options.embedder) if options.embedder else None, policy)
     where = options.data
     measures: dict[str, Callable[[], Callable[[System], dict[str, Any]]]] = {
         "locomo": lambda: _over(measure_locomo, sets.locomo(where)),

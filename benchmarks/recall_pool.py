@@ -1,6 +1,6 @@
 """Does recall hold on a set it has not learnt from? Ten sets in one format, every system side by side in one run.
 
-    python -m benchmarks.recall_pool [--data DIR] [--embedder wordllama|minilm] [--only locomo,realtalk,…]
+    python -m benchmarks.recall_pool [--data DIR] [--embedder e5-small] [--only locomo,realtalk,…]
     git worktree add --detach ../before da462520
     python -m benchmarks.recall_pool --before ../before     the search of another checkout as one more system
     python -m benchmarks.recall_pool --misses 10            what was looked for and not found; prints texts of the sets
@@ -40,9 +40,10 @@ import numpy.typing as npt
 
 from benchmarks import learn_ranking
 from benchmarks.data import PERMITTED, POOL, Question, Scope, Turn, default_data, pooled
+from benchmarks.embedders import KeptVectors
 from benchmarks.harness import report
 from benchmarks.learn_evidence import EASY
-from benchmarks.recall import DEPTH, Near, Searcher, Vectors, index_of, mean, ours, plain, recipe
+from benchmarks.recall import DEPTH, Near, Searcher, index_of, mean, ours, plain, recipe
 from benchmarks.recall_pool_side import SEED, drawn
 from benchmarks.reference import estimate_tokens
 from muniment.core.canonical import digest
@@ -108,7 +109,7 @@ def shipped_digest() -> str:
 class Learnt:
     """What is fitted on every permitted set but one, each fitted once; by words alone, and with vectors."""
 
-    def __init__(self, data: Path, vectors: Vectors | None) -> None:
+    def __init__(self, data: Path, vectors: KeptVectors | None) -> None:
         sets = {name: pooled(data, name) for name in PERMITTED}
         self._words = {name: learn_ranking.samples(scopes, None) for name, scopes in sets.items()}
         self._vectors = self._words
@@ -133,7 +134,7 @@ Found = dict[str, list[list[list[int]]]]
 
 
 def search_all(
-    scopes: Sequence[Scope], variants: Sequence[Variant], learnt: Mapping[str, Ranking], vectors: Vectors | None
+    scopes: Sequence[Scope], variants: Sequence[Variant], learnt: Mapping[str, Ranking], vectors: KeptVectors | None
 ) -> Found:
     """What every system finds for the questions of a set."""
     found: Found = {}
@@ -321,10 +322,8 @@ def _cut(text: str) -> str:
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=default_data())
-    parser.add_argument("--embedder", default="", help="minilm or wordllama: every system but bm25 with vectors")
-    parser.add_argument(
-        "--fitted-with", default="wordllama", help="whose vectors the ranking with vectors is fitted on"
-    )
+    parser.add_argument("--embedder", default="", help="such as e5-small: every system but bm25 with vectors")
+    parser.add_argument("--fitted-with", default="e5-small", help="whose vectors the ranking with vectors is fitted on")
     parser.add_argument("--only", default="", help="sets, comma-separated")
     parser.add_argument(
         "--scopes", type=int, default=0, help="measure so many scopes of a set, drawn with a fixed seed"
@@ -344,7 +343,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     variants = [OURS] if options.misses else [OURS, SHIPPED, *(() if options.no_ablations else WITHOUT)]
     rows: dict[str, dict[str, Any]] = {}
     with other_side(before, job) as finish:
-        made = {name: Vectors(name) for name in {options.embedder, options.fitted_with}} if options.embedder else {}
+        made = {name: KeptVectors(name) for name in {options.embedder, options.fitted_with}} if options.embedder else {}
         vectors = made.get(options.embedder)
         learnt = Learnt(data, made.get(options.fitted_with))
         held = {name: drawn(data, name, options.scopes) for name in sets}

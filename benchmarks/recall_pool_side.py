@@ -15,7 +15,8 @@ from pathlib import Path
 
 import muniment
 from benchmarks.data import Scope, pooled
-from benchmarks.recall import Near, Vectors, index_of, ours
+from benchmarks.embedders import KeptVectors
+from benchmarks.recall import Near, index_of, ours
 from muniment.core.policy import RecallPolicy
 
 __all__ = ["drawn"]
@@ -33,7 +34,7 @@ def drawn(data: Path, name: str, count: int) -> list[Scope]:
 
 def main() -> None:
     job = json.loads(Path(sys.argv[1]).read_text("utf-8"))
-    vectors = Vectors(job["embedder"]) if job["embedder"] else None
+    vectors = KeptVectors(job["embedder"]) if job["embedder"] else None
     policy = RecallPolicy()
     found: dict[str, list[list[list[int]]]] = {}
     for name in job["sets"]:

@@ -25,8 +25,7 @@ import numpy.typing as npt
 import muniment
 from benchmarks.reference import Bm25, words
 from benchmarks.verify_facts import auc, balanced_accuracy, best_threshold, measure_wice, wice
-from muniment.research.judging import Judgement
-from muniment.research.source_judging import SourceJudge
+from muniment.research.sources import Judgement, SourceJudge
 
 Array = npt.NDArray[np.float64]
 Truth = npt.NDArray[np.bool_]
@@ -88,14 +87,14 @@ def bm25_top(claim: str, sentences: Sequence[str]) -> float:
 
 def nearest(name: str) -> Score:
     """The cosine of the nearest sentence, of the four that BM25 ranks first."""
-    from muniment.memory.outside.embedders import load_embedder
+    from benchmarks.embedders import load
 
-    embedder = load_embedder(name)
+    embedder = load(name)
 
     def score(claim: str, sentences: Sequence[str]) -> float:
         ranked = np.argsort(-Bm25([words(sentence) for sentence in sentences]).scores(words(claim)), kind="stable")
-        vectors = embedder.embed([sentences[at] for at in ranked[:4]])
-        return float(np.max(vectors @ embedder.embed([claim])[0]))
+        vectors = embedder.embed_passages([sentences[at] for at in ranked[:4]])
+        return float(np.max(vectors @ embedder.embed_queries([claim])[0]))
 
     return score
 

@@ -3,7 +3,7 @@
     python -m benchmarks.rules_ladders              200 seeds of each world, 60 and 300 tasks
     python -m benchmarks.rules_ladders --quick      40 seeds
 
-A task is tried as far as the product's own policy goes: the steps are those of `rules.rollouts.budget`. The chance that
+A task is tried as far as the product's own policy goes: the steps are those of `rules.rollouts`. The chance that
 an attempt at a task passes is drawn for each task, so what K attempts gain over one is known by counting many tasks.
 
 - `even`: every attempt passes with 1/3. `mixed`: tasks differ. `now or never`: some always pass, the others never.
@@ -38,7 +38,7 @@ from muniment.rules.flow_map import (
     k_band,
     stage_of,
 )
-from muniment.rules.rollouts import Caps, Goal, Made, Spent, goal_of, goal_plan, next_step
+from muniment.rules.rollouts import Caps, MadeAttempt, Plan, Spent, next_step, plan_mode
 
 BUCKET = "I2|maths|clarity_med"
 COST = 100.0
@@ -81,17 +81,18 @@ def _result(passed: bool) -> VerifierResult:
 RESULTS = {passed: _result(passed) for passed in (True, False)}
 
 
-def play(goal: Goal, chances: TaskChances, made: random.Random) -> Played:
+def play(plan: Plan, chances: TaskChances, made: random.Random) -> Played:
     """Try a task by the policy; what a step would have brought is drawn whether or not it is made."""
-    rungs = tuple(Rung(each.mode, each.tier, each.k) for each in goal_plan(goal, Caps(), POLICY).rungs)
+    rungs = tuple(Rung(each.mode, each.tier, each.k) for each in plan.whole)
     first = made.random() < chances.rate
     planned = sum(rung.k for rung in rungs)
     would = [first] + [first if chances.is_alike else made.random() < chances.rate for _ in range(planned - 1)]
     tried: list[Tried] = []
     while True:
-        results = [RESULTS[bool(each.passed)] for each in tried if each.mode != "synth"]
-        has_synth = any(each.mode == "synth" for each in tried)
-        step = next_step(goal, Made(results, (), has_synth, Spent(len(tried))), Caps(), POLICY)
+        made_so_far = [
+            MadeAttempt(RESULTS[bool(each.passed)], "synth" if each.mode == "synth" else "attempt") for each in tried
+        ]
+        step = next_step(plan, made_so_far, Spent(len(tried)), Caps(), POLICY)
         if step.action in ("stop", "escalate"):
             return Played(FlowTask(rungs, tuple(tried)), tuple(would))
         tier = next(rung.tier for rung in rungs if rung.mode == step.mode and (rung.tier or step.tier) == step.tier)
@@ -115,10 +116,10 @@ def rows_of(number: int, played: Played, hints: Sequence[int]) -> Iterator[FlowR
 def truths_of(mode: str, chance: Chance) -> dict[str, float]:
     """What attempts beyond the first, and rungs beyond those before, recover, of very many tasks."""
     made = random.Random(77)
-    goal = goal_of(mode, POLICY, "med")
+    plan = plan_mode(mode, POLICY)
     sums: defaultdict[str, int] = defaultdict(int)
     for _ in range(TRUTH_TASKS):
-        attempts = play(goal, chance(made), made).task.attempts
+        attempts = play(plan, chance(made), made).task.attempts
         passes = [bool(each.passed) for each in attempts if each.mode != "synth"]
         sums["K:2-4"] += not passes[0] and any(passes[:4])
         sums["K:5+"] += not passes[0] and any(passes)
@@ -153,7 +154,7 @@ def of_attempts(rows: Sequence[FlowRow], sizes: Sequence[int]) -> float:
 
 def ladders(seeds: int, sizes: Sequence[int]) -> dict[str, dict[str, Any]]:
     rows: dict[str, dict[str, Any]] = {}
-    goal = goal_of("auto", POLICY, "med")
+    plan = plan_mode("auto", POLICY)
     for world, chance in WORLDS.items():
         truths = truths_of("auto", chance)
         for size in sizes:
@@ -161,7 +162,7 @@ def ladders(seeds: int, sizes: Sequence[int]) -> dict[str, dict[str, Any]]:
             before = []
             for seed in range(seeds):
                 made = random.Random(10_000 + seed)
-                played = [play(goal, chance(made), made) for _ in range(size)]
+                played = [play(plan, chance(made), made) for _ in range(size)]
                 logs = [row for number, each in enumerate(played) for row in rows_of(number, each, (0,))]
                 told, _ = interventions(FlowTally(FlowMapPolicy()).add_all(logs), ALL_BUCKETS)
                 for each in told:
@@ -190,16 +191,16 @@ def ladders(seeds: int, sizes: Sequence[int]) -> dict[str, dict[str, Any]]:
 
 def hinted(seeds: int, size: int) -> dict[str, dict[str, Any]]:
     """Hints given before anything was tried, and hints given because something failed."""
-    goal, gain = goal_of("auto", POLICY, "med"), 0.15
+    plan, gain = plan_mode("auto", POLICY), 0.15
     right = held = silent = 0
     for seed in range(seeds):
         made = random.Random(20_000 + seed)
         at_start, after = FlowTally(FlowMapPolicy()), FlowTally(FlowMapPolicy())
         for number in range(size):
             rate, has = made.uniform(0.2, 0.6), made.random() < 0.5
-            played = play(goal, TaskChances(rate + gain * has), made)
+            played = play(plan, TaskChances(rate + gain * has), made)
             at_start.add_all(rows_of(number, played, (int(has),)))
-            after.add_all(rows_of(number, play(goal, TaskChances(rate), made), (0, 1)))
+            after.add_all(rows_of(number, play(plan, TaskChances(rate), made), (0, 1)))
         told = {each["intervention"]: each for each in interventions(at_start, ALL_BUCKETS)[0]}["hints"]
         right += told["gain_pass"] > 0
         held += told["lower"] <= gain <= told["upper"]

@@ -12,7 +12,7 @@ confirmed.
 `always hot`: one hot attempt. `always full`: eight full attempts, of which the best counts, as K rollouts are made.
 `always full, one by one`: the same, but it stops at the first pass. `router`: begins knowing nothing, asks for each
 puzzle, climbs as it is told, and learns from its own log rows. `router, on its way`: its puzzles after the first half.
-`fixed ladder`: the router with no statistics at all, for every puzzle. `through the runner`: fewer puzzles, each a task
+`through the runner`: fewer puzzles, each a task
 of `mem.runner(…, router=True)`, every attempt a logged run; what the router reads are these logs. It should do what the
 router alone does with the same puzzles, and `as_alone` says for how many of them it did: in mode `matts` the runner has
 some attempts refined once, which the router alone does not.
@@ -33,11 +33,13 @@ import muniment
 from benchmarks.harness import report
 from benchmarks.learning_loop import BUDGET, DRAWS, Array, Given, intent_of, puzzles, verify
 from benchmarks.puzzles import FAMILIES, STRATEGIES, Puzzle, read_puzzle
+from muniment.contracts.runs import VerifierResult
 from muniment.core.policy import RoutePolicy
 from muniment.core.scope import RunMode
 from muniment.handles.runner import AgentTask
-from muniment.rules._records import RouteDecision, RouteRequest, Tier
-from muniment.rules.routing import BucketStats, LogRow, RouteAttempt, budgets_of, next_step, route
+from muniment.rules._records import RouteRequest, Tier
+from muniment.rules.rollouts import Caps, MadeAttempt, Plan, Spent, next_step, plan_route
+from muniment.rules.routing import BucketStats, LogRow, route, tier_budgets
 from muniment.verify.buckets import bucket_key
 
 POLICY = RoutePolicy()
@@ -75,7 +77,7 @@ def try_once(given: Given, number: int, tier: Tier) -> Tried:
 
 
 def budget_of(puzzle: Puzzle, tier: Tier) -> int:
-    tokens = budgets_of(POLICY)
+    tokens = tier_budgets(POLICY)
     return max(1, round(BUDGET[puzzle.domain] * tokens[tier] / tokens["full"]))
 
 
@@ -105,43 +107,42 @@ def full_one_by_one(given: Sequence[Given]) -> list[Outcome]:
     return found
 
 
-def routed(given: Sequence[Given], *, learns: bool = True) -> list[Outcome]:
-    """As the router says, puzzle by puzzle; what it reads is what it wrote."""
+def routed(given: Sequence[Given]) -> list[Outcome]:
+    """As the router says, puzzle by puzzle; it reads the rows that it wrote."""
     stats: dict[str, BucketStats] = {}
     found = []
     for one in given:
-        known = stats.setdefault(one.family, BucketStats()) if learns else BucketStats()
-        decision = route(RouteRequest(can_synth=False), known, POLICY)
-        attempts = climb(one, decision)
-        for number, (each, mode) in enumerate(attempts):
-            known.add(row_of_attempt(each, mode, number))
-        done = [each for each, _ in attempts]
-        cost, passed = sum(round(each.cost) for each in done), any(each.passed for each in done)
-        found.append(Outcome(one.family, cost, passed, len(done)))
+        known = stats.setdefault(one.family, BucketStats())
+        attempts = climb(one, plan_route(route(RouteRequest(can_synth=False), known, POLICY), is_parallel=False))
+        for number, (tried, tier, mode) in enumerate(attempts):
+            known.add(row_of_attempt(tried, tier, mode, number))
+        done = [tried for tried, _, _ in attempts]
+        found.append(
+            Outcome(one.family, sum(tried.cost for tried in done), any(tried.passed for tried in done), len(done))
+        )
     return found
 
 
-def climb(given: Given, decision: RouteDecision) -> list[tuple[RouteAttempt, RunMode]]:
-    made: list[tuple[RouteAttempt, RunMode]] = []
+PASSED, FAILED = (
+    VerifierResult.model_validate({"schema_version": "0.5.15", "verifier_id": "v", "verdict": word, "outcome": outcome})
+    for word, outcome in (("PASS", "OK"), ("FAIL", "FAIL"))
+)
+
+
+def climb(given: Given, plan: Plan) -> list[tuple[Tried, Tier, RunMode]]:
+    made: list[tuple[Tried, Tier, RunMode]] = []
     while True:
-        step = next_step(decision, [each for each, _ in made])
-        if step.action not in ("hot", "probe", "full"):
+        before = [MadeAttempt(PASSED if tried.passed else FAILED) for tried, _, _ in made]
+        step = next_step(plan, before, Spent(len(made)), Caps(), POLICY)
+        if step.action != "attempt":
             return made
-        tried = try_once(given, len(made), step.action)
-        verdict, outcome = ("PASS", "OK") if tried.passed else ("FAIL", "FAIL")
-        made.append((RouteAttempt(verdict, outcome, step.action, cost=tried.cost), step.mode or "main"))
+        tier = step.tier or "hot"
+        made.append((try_once(given, len(made), tier), tier, step.mode))
 
 
-def row_of_attempt(attempt: RouteAttempt, mode: RunMode, number: int) -> LogRow:
-    return LogRow(
-        verdict=attempt.verdict,
-        outcome=attempt.outcome,
-        mode=mode,
-        tier=attempt.tier,
-        cost=attempt.cost,
-        passed=attempt.passed,
-        after=number,
-    )
+def row_of_attempt(tried: Tried, tier: Tier, mode: RunMode, number: int) -> LogRow:
+    verdict, outcome = ("PASS", "OK") if tried.passed else ("FAIL", "FAIL")
+    return LogRow(verdict, outcome, mode=mode, tier=tier, cost=tried.cost, passed=tried.passed, after=number)
 
 
 def through_the_runner(given: Sequence[Given]) -> list[Outcome]:
@@ -169,7 +170,6 @@ ARMS: Mapping[str, Callable[[Sequence[Given]], list[Outcome]]] = {
     "always full": always_full,
     "always full, one by one": full_one_by_one,
     "router": routed,
-    "fixed ladder": lambda given: routed(given, learns=False),
 }
 
 

@@ -33,8 +33,9 @@ import numpy.typing as npt
 
 import muniment
 from benchmarks.data import default_data
+from benchmarks.embedders import KeptVectors
 from benchmarks.harness import RESULTS, report
-from benchmarks.recall import Vectors, mean
+from benchmarks.recall import mean
 from benchmarks.reference import STOP_WORDS, Bm25, words
 from benchmarks.trajectory_questions import Key, TrackQuestion, questions_of
 from benchmarks.trajectory_tracks import SOURCES, Event, World, worlds_of
@@ -121,16 +122,16 @@ def _plain(text: str) -> list[str]:
 class References:
     """BM25 and vectors over the events of a world."""
 
-    def __init__(self, told: Sequence[Told], vectors: Mapping[str, Vectors]) -> None:
+    def __init__(self, told: Sequence[Told], vectors: Mapping[str, KeptVectors]) -> None:
         self._told = told
         self._bm25 = Bm25([_plain(each.text) for each in told])
         self._vectors = vectors
-        self._near = {name: made.of([each.text for each in told]) for name, made in vectors.items()}
+        self._near = {name: made.of_passages([each.text for each in told]) for name, made in vectors.items()}
 
     def find(self, question: str) -> Iterator[tuple[str, Found]]:
         yield "bm25", self._best(self._bm25.scores(_plain(question)))
         for name, made in self._vectors.items():
-            yield name, self._best((self._near[name] @ made.of([question])[0]).astype(np.float64))
+            yield name, self._best((self._near[name] @ made.of_query(question)).astype(np.float64))
 
     def _best(self, scores: Array) -> Found:
         order = [self._told[place] for place in np.argsort(-scores, kind="stable")[:DEPTH] if scores[place] > 0]
@@ -204,7 +205,7 @@ def _bootstrap(answers: Sequence[Answered], system: str, depth: int = 5) -> list
     return [round(float(low), 4), round(float(high), 4)]
 
 
-def ask_world(world: World, each_kind: int, vectors: Mapping[str, Vectors], shown: int) -> list[Answered]:
+def ask_world(world: World, each_kind: int, vectors: Mapping[str, KeptVectors], shown: int) -> list[Answered]:
     clock = Clock()
     with muniment.open(":memory:", clock=clock) as mem:
         told = record(mem, clock, world)
@@ -264,7 +265,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--beside", default="", help="the result file of another checkout: its `ours` as `before`")
     parser.add_argument("--file", default="", help="the name of the result file, where it is not this benchmark's own")
     options = parser.parse_args(argv)
-    vectors = {name: Vectors(name) for name in filter(None, options.vectors.split(","))}
+    vectors = {name: KeptVectors(name) for name in filter(None, options.vectors.split(","))}
     answers: list[Answered] = []
     for source in options.sources.split(","):
         worlds = worlds_of(source, options.data)

@@ -224,13 +224,13 @@ def _bm25(row: Gold) -> Array:
 
 
 def _nearest(name: str) -> Callable[[Gold], Array]:
-    from muniment.memory.outside.embedders import load_embedder
+    from benchmarks.embedders import load
 
-    embedder = load_embedder(name)
+    embedder = load(name)
 
     def rank(row: Gold) -> Array:
-        vectors = np.vstack([embedder.embed(row.sentences[at : at + 64]) for at in range(0, len(row.sentences), 64)])
-        return np.asarray(vectors @ embedder.embed([row.claim])[0], np.float64)
+        vectors = embedder.embed_passages(row.sentences)
+        return np.asarray(vectors @ embedder.embed_queries([row.claim])[0], np.float64)
 
     return rank
 

@@ -215,6 +215,7 @@ def test_several_share_it_and_the_bytes_are_those_of_one(
 ) -> None:
     """Users of different lengths, so that where a piece ends would differ from worker to worker."""
     monkeypatch.setattr(indexing, "PIECE_ENTRIES", 50)
+    monkeypatch.setattr(running, "_BEATS", 600)  # who finds the rest taken looks again soon
     clock = clock_ahead(timedelta())
     with muniment.open(tmp_path / "alone.db", ids=SameSalts(), clock=clock) as alone:
         mem = opened(ids=SameSalts(), clock=clock)
@@ -354,8 +355,15 @@ def test_a_watch_tries_again_what_it_could_not_do(tmp_path: Path, monkeypatch: p
             return run()
 
         watch._upkeep.run = counted  # type: ignore[method-assign]
+        look, looks = watch._look, [0]
+
+        def looked() -> Any:
+            looks[0] += 1
+            return look()
+
+        watch._look = looked  # type: ignore[method-assign]
         watch.start()
-        threading.Event().wait(0.5)
+        _wait_until(lambda: looks[0] >= 20)
         assert 0 < runs[0] <= 3
         assert mem.store.attention(kind="scrub_due")
         monkeypatch.setattr(mem._ctx.engine, "scrub", _left_behind)
@@ -404,6 +412,26 @@ def test_a_lease_is_judged_by_how_long_it_was_seen_to_stand() -> None:
     assert still.look("t", [moved], 121) == [], "told once, then it begins anew"
     assert still.look("t", [], 122) == []
     assert still.look("t", [moved], 140) == [], "gone in between"
+
+
+def test_a_worker_that_stalls_behind_a_look_still_takes_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It counts how long a lease stood from look to look: the time that it lost itself says nothing of the holder."""
+    clock, stalls = [0.0], [0.9, 5.0]
+    monkeypatch.setattr(running, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    with muniment.open(tmp_path / "store.db") as mem, worker(mem, "index", lease_s=1) as upkeep:
+        load(mem)
+        names = [f"index:u{number}" for number in range(4)]
+        mem._ctx.engine.write("default", lambda tx: take_free(tx, "default", names, "ended.1"))
+        look = upkeep._still.look
+
+        def stalls_behind(place: str, found: Any, now: float) -> Any:
+            still = look(place, found, now)
+            clock[0] += stalls.pop(0) if stalls else 0
+            return still
+
+        upkeep._still.look = stalls_behind  # type: ignore[method-assign]
+        done = upkeep.run()
+    assert (done.taken_over, done.index, done.held) == (4, 80, 0)
 
 
 @pytest.mark.soak
@@ -478,8 +506,9 @@ def test_leases_that_are_counted_on_are_left_alone(opened: Opened) -> None:
 
 
 @pytest.mark.req("UK-02")
-def test_clocks_that_differ_do_no_harm(opened: Opened) -> None:
+def test_clocks_that_differ_do_no_harm(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of workers a day ahead and behind no turn is read twice, and what one left is taken up at once by any."""
+    monkeypatch.setattr(running, "_BEATS", 600)
     models = [Model() for _ in range(3)]
     mems = [
         opened(clock=clock_ahead(timedelta(days=days)), extract=model)

@@ -11,6 +11,7 @@ import pytest
 
 from muniment.core.ports.engine import Count, Insert, Put
 from muniment.errors import StoreDamaged
+from muniment.store.engines import _sqlite_files
 from muniment.store.engines._sqlite_files import PAGE_BYTES, copy_file
 from muniment.store.engines.sqlite import SqliteEngine
 
@@ -19,6 +20,12 @@ pytestmark = pytest.mark.req("TM-12")
 PAGE = PAGE_BYTES
 FRAME = PAGE + 24
 COMMITS = 12
+
+
+@pytest.fixture
+def nobody_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No live writer is about to announce a commit: nothing is won by waiting for one."""
+    monkeypatch.setattr(_sqlite_files, "_SETTLE_S", 0.1)
 
 
 def add(engine: SqliteEngine, *names: str) -> None:
@@ -73,6 +80,7 @@ def refused(engine: SqliteEngine) -> list[str]:
     return found
 
 
+@pytest.mark.usefixtures("nobody_writes")
 def test_damage_before_the_last_frames_is_noticed(tmp_path: Path) -> None:
     whole = log_of(crashed(tmp_path))
     frames = (len(whole) - 32) // FRAME
@@ -95,6 +103,7 @@ def test_damage_before_the_last_frames_is_noticed(tmp_path: Path) -> None:
     assert silent == []
 
 
+@pytest.mark.usefixtures("nobody_writes")
 def test_a_copy_of_it_is_refused(tmp_path: Path) -> None:
     whole = log_of(crashed(tmp_path))
     path = crashed(tmp_path, flipped(whole, len(whole) // 2))
@@ -103,6 +112,7 @@ def test_a_copy_of_it_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "copy.db").exists()
 
 
+@pytest.mark.usefixtures("nobody_writes")
 def test_the_hint_makes_it_usable_again(tmp_path: Path) -> None:
     whole = log_of(crashed(tmp_path))
     path = crashed(tmp_path, flipped(whole, len(whole) // 2))

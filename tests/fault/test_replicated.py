@@ -140,7 +140,7 @@ def test_a_server_that_is_told_to_wait_for_a_replica_while_the_store_is_open(clu
 def _wait_for(replica: PostgresProcess, primary: PostgresProcess) -> None:
     """Until the replica has applied what the primary has written."""
     ((written,),) = primary.execute("SELECT pg_current_wal_lsn()::text")
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while replica.execute(f"SELECT pg_last_wal_replay_lsn() >= '{written}'::pg_lsn") != [(True,)]:
         assert time.monotonic() < deadline
         time.sleep(0.02)

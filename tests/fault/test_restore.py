@@ -19,7 +19,7 @@ pytestmark = pytest.mark.req("LG-11")
 def archived(server: PostgresProcess) -> None:
     """Have the log so far archived, and wait for it."""
     ((segment,),) = server.execute("SELECT pg_walfile_name(pg_switch_wal())")
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not server.execute("SELECT 1 FROM pg_stat_archiver WHERE last_archived_wal >= %s", segment):
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -61,7 +61,7 @@ def links(engine: Any) -> int:
 
 
 def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 40
+    deadline = time.monotonic() + 120
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.1)

@@ -47,7 +47,7 @@ def test_the_demo_needs_no_extra(tmp_path: Path) -> None:
     extras = [
         module for module, owners in metadata.packages_distributions().items() if not {normal(o) for o in owners} & core
     ]
-    assert {"starlette", "mcp", "psycopg", "wordllama", "pytest"} <= set(extras)
+    assert {"starlette", "mcp", "psycopg", "onnxruntime", "pytest"} <= set(extras)
     (said,) = called_without(extras, [["demo"]], tmp_path)
     assert (said.code, said.raised) == (0, None), said.stderr
     assert said.stdout.startswith("1 · ")

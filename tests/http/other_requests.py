@@ -137,7 +137,6 @@ BODIES: dict[str, list[Any]] = {
     ],
     "bank.sign_lesson": [{"signed_by": "rosa"}],
     "bank.drop_lesson": [{"reason": "x"}],
-    "bank.suggest_thresholds": [{"snapshot": {}}],
     "values.put": [
         {"values": [{"namespace": ["notes", "@user"], "key": "@key", "value": {}}]},
         {"values": [], "removed": [{"namespace": ["notes", "@user"], "key": "@key"}]},

@@ -344,7 +344,7 @@ def test_a_stream_of_lines_ends_with_its_reader(
 def test_the_client_raises_the_typed_error(stored: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Endless(monkeypatch)
     with running(stored, tmp_path) as url:
-        with muniment.connect(url, deadline_s=0.2) as remote, pytest.raises(DeadlineExceeded) as late:
+        with pytest.raises(DeadlineExceeded) as late, muniment.connect(url, deadline_s=0.2) as remote:
             remote.run(user_id="ana", session_id="s1", run_id="r1").search("x")
         assert late.value.details == {"seconds": 0.2}
         for wrong in (0, -1, float("nan"), 10**6):

@@ -163,7 +163,7 @@ def pem_of(folder: Path) -> bytes:
 
 
 def wait_for(folder: Path, words: str) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while words not in (folder / "log").read_text():
         assert time.monotonic() < deadline, (folder / "log").read_text()
         time.sleep(0.01)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import muniment
-from muniment.memory.outside.embed_hashed import HashEmbedder
+from muniment.testing.hash_embedder import HashEmbedder
 
 HAS_MEM0 = importlib.util.find_spec("mem0") is not None
 needs_mem0 = pytest.mark.skipif(not HAS_MEM0, reason="mem0 is not installed: pip install mem0ai, to compare with it")

@@ -19,7 +19,7 @@ from langgraph.store.base import BaseStore, ListNamespacesOp, PutOp, SearchOp
 import muniment
 from muniment.errors import Forbidden, InvalidInput, MunimentError
 from muniment.integrations.langgraph import AsyncMunimentStore, MunimentSaver, MunimentStore
-from muniment.memory.outside.embed_hashed import HashEmbedder
+from muniment.testing.hash_embedder import HashEmbedder
 from served_store import connected, key_for
 
 pytestmark = pytest.mark.req("LG-02")

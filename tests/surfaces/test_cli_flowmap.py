@@ -1,9 +1,8 @@
-"""`muniment learn flowmap`, by hand: tables, a document, pictures, suggestions, and bad input."""
+"""`muniment learn flowmap`, by hand: tables, a document, a picture, and bad input."""
 
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -70,28 +69,11 @@ def test_json_is_the_contracts_record(store: Path, estimator: str) -> None:
 
 
 @pytest.mark.req("RC-23")
-def test_pictures_are_written(store: Path) -> None:
-    pytest.importorskip("matplotlib")
-    result = call(*ANA, "--svg", "map.svg", "--png", "map.png")
+def test_a_picture_is_written(store: Path) -> None:
+    result = call(*ANA, "--svg", "map.svg")
     assert result.exit_code == 0, result.output
     assert "drawn to map.svg" in result.stdout
     assert ElementTree.parse("map.svg").getroot().tag.endswith("svg")
-    assert Path("map.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_a_png_without_matplotlib_is_refused_with_a_hint(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    error = failure(*ANA, "--png", "map.png", code=1)
-    assert error["code"] == "missing_dependency"
-    assert "muniment[plots]" in error["hint"]
-    assert not Path("map.png").exists()
-
-
-def test_suggestions_are_said(store: Path) -> None:
-    found = document(*ANA, "--suggest")
-    assert isinstance(found["suggestions"], list)
-    assert "suggestion:" in call(*ANA, "--suggest").stdout
-    assert "suggestions" not in document(*ANA)
 
 
 @pytest.mark.req("RC-23")

@@ -45,11 +45,11 @@ def test_with_no_settings_nothing_is_advised(folder: Path) -> None:
 
 @pytest.mark.soak
 def test_what_is_there_is_not_advised(folder: Path) -> None:
-    found, shown, code = doctor(folder, MUNIMENT_EMBEDDER="wordllama", MUNIMENT_TOKENS="splintr", MUNIMENT_OTEL="on")
+    found, shown, code = doctor(folder, MUNIMENT_EMBEDDER="hash", MUNIMENT_TOKENS="splintr", MUNIMENT_OTEL="on")
     assert (found["problems"], code) == ([], 0)
     assert "pip install" not in shown.replace('or pip install "muniment[sandbox]"', "")
     assert "not installed" not in shown
-    assert found["embedder"]["identity"].startswith("wordllama")
+    assert found["embedder"]["identity"].startswith("hash")
 
 
 @pytest.mark.soak
@@ -57,7 +57,7 @@ def test_what_is_there_is_not_advised(folder: Path) -> None:
     ("module", "env", "asked_by", "extra"),
     [
         ("psycopg", {"MUNIMENT_DB": "postgresql://ana:secret@127.0.0.1:1/x"}, "db", "postgres"),
-        ("wordllama", {"MUNIMENT_EMBEDDER": "wordllama"}, "embedder", "vectors"),
+        ("onnxruntime", {"MUNIMENT_EMBEDDER": "e5-small"}, "embedder", "embed"),
         ("splintr", {"MUNIMENT_TOKENS": "splintr"}, "tokens", "tokens"),
         ("opentelemetry", {"MUNIMENT_OTEL": "on"}, "otel", "otel"),
     ],

@@ -29,10 +29,9 @@ ASKED: Mapping[str, Sequence[tuple[Sequence[str], Mapping[str, str]]]] = {
         (["facts", "--user", "ana", "--db", "postgresql://127.0.0.1:1/x"], {}),
         (["store", "tenants", "--db", "postgresql://127.0.0.1:1/x"], {}),
     ],
-    "vectors": [(["facts", "--user", "ana", "--db", "kept.db"], {"MUNIMENT_EMBEDDER": "wordllama"})],
+    "embed": [(["facts", "--user", "ana", "--db", "kept.db"], {"MUNIMENT_EMBEDDER": "e5-small"})],
     "tokens": [(["facts", "--user", "ana", "--db", "kept.db"], {"MUNIMENT_TOKENS": "splintr"})],
     "otel": [(["serve", "--otel", "on"], {})],
-    "plots": [(["learn", "flowmap", "--png", "map.png", "--db", "kept.db"], {})],
 }
 """Extra → what needs it, with its settings. `client` is for the library alone, and `otlp` for requests in protobuf."""
 

@@ -66,10 +66,6 @@ flow = bank.flow_map()
 print(type(flow).__name__)
 # → FlowMapSnapshot
 
-# -- bank.suggest_thresholds
-print(len(bank.suggest_thresholds(flow)))
-# → 0
-
 # -- bank.drafts
 draft = next(each for each in bank.drafts() if "FORMAT:JSON_ONLY" in each.proposed_rule.title)
 print(draft.proposed_rule.title)

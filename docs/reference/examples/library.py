@@ -496,7 +496,7 @@ print(mem.store.upkeep().held)  # pieces of work that other processes are still 
 import numpy as np
 
 
-class Lengths:  # stands for an embedder of yours, or the name of one: muniment.open(…, embedder="wordllama")
+class Lengths:  # stands for an embedder of yours, or the name of one: muniment.open(…, embedder="e5-small")
     identity, dim = "lengths", 2
 
     def embed(self, texts):

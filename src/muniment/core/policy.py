@@ -163,6 +163,8 @@ class ExtractionPolicy(Record):  # MP-17
 class ProfilePolicy(Record):
     """Who may be given the profile of a user, and how much of it."""
 
+    share: Share = 0.25
+    """A packet spends up to this share of max_tokens on it before anything else that was said."""
     enabled: bool = True
     """False: there is no profile of anybody."""
     users_off: Items[KeyPattern] = ()
@@ -470,8 +472,10 @@ class ComposePolicy(Record):  # MP-18
     """Of turns of about so many tokens the likeliest comes first. A longer one is worth less for its room,"""
     length_discount: Share = 0.75
     """by its length to this power: at 1 one of twice the tokens needs twice the chance, at 0 length does not count."""
+    strong_share: Share = 0.07
+    """Quotes that are worth less than this share of the best one come after what the user said last;"""
     evidence_share: Share = 0.01
-    """Quotes that are worth less than this share of the best one are left out, though there is room,"""
+    """those that are worth less than this share of it are left out, though there is room,"""
     evidence_min: Share = 0.0005
     """and so are those that are less likely evidence than this."""
     found_min: Share = 0.08
@@ -1022,91 +1026,33 @@ class RulePolicy(Record):
 # -- routing --------------------------------------------------------------------------------------------
 
 
-class TierBudget(Record):
-    """What one attempt of a tier may take."""
-
-    tokens_max: Positive
-    """Tokens."""
-    tool_calls_max: Positive
-    """Calls of tools."""
-    latency_ms_max: Positive
-    """Milliseconds."""
-
-
-class ObservePolicy(Record):  # RC-04
-    """When an observable is worth acting on."""
-
-    thin_n: Positive = 6
-    """Fewer judged runs say nothing: `unknown`."""
-    high_rate: OpenShare = 0.2
-    """A rate is high when its lower bound is above this."""
-    cause_share: OpenShare = 0.5
-    """UNKNOWN is put down to a cause that so many of the unknown runs show."""
-    clusters_top: Positive = 5
-    """Clusters that a report names, the most frequent first."""
-    clusters_max: Positive = 4_096
-    """Clusters that are counted. Of more, those whose ids hash lowest: which they are depends on no order of runs."""
-
-
 class RoutePolicy(Record):  # RC-20, RC-26
     """How much is spent on a task before it is tried, and after."""
 
     policy_id: NonEmpty = "default"
-    schema_version: Literal["route_policy.v1"] = "route_policy.v1"
-    hot: TierBudget = TierBudget.model_construct(tokens_max=1_200, tool_calls_max=1, latency_ms_max=2_500)
-    probe: TierBudget = TierBudget.model_construct(tokens_max=2_500, tool_calls_max=2, latency_ms_max=6_000)
-    full: TierBudget = TierBudget.model_construct(tokens_max=6_000, tool_calls_max=6, latency_ms_max=15_000)
+    schema_version: Literal["route_policy.v2"] = "route_policy.v2"
+    hot_tokens: Positive = 1_200
+    """Tokens that a plain attempt may take; a tier without runs is priced by its budget."""
+    probe_tokens: Positive = 2_500
+    """Tokens that one attempt of a probe may take."""
+    full_tokens: Positive = 6_000
+    """Tokens that one full attempt may take."""
     k_probe: Positive = 3
     """Attempts of a probe."""
     k_full_min: Positive = 6
-    """The fewest attempts of a full search."""
+    """Attempts of a full search."""
     k_full_max: Positive = 8
-    """The most attempts of a full search."""
-    frontier_low: Share = 0.3
-    """The lowest pass rate of the frontier, where more attempts are worth most."""
-    frontier_high: Share = 0.7
-    """The highest pass rate of the frontier, where more attempts are worth most."""
+    """Attempts of a full search at high impact."""
     easy_rate: Share = 0.85
-    """From here on nothing is scaled beforehand; read as p_lb95 where the impact is high."""
-    deadzone_rate: Share = 0.05
-    """A bucket is a dead zone only if p_lb95 of its tasks, tried as often as they were, is below this."""
-    deadzone_k: Positive = 6
-    """A bucket is a dead zone only after this many tasks, and this many attempts beyond the plain ones."""
-    deadzone_upper: Share = 0.4
-    """A bucket is a dead zone only if the upper bound of its pass rate is below this: 0 of 6 is one, 1 of 6 is chance.
-    """
+    """From this pass rate on nothing is scaled beforehand; read as p_lb95 where the impact is high."""
     thin_n: Positive = 6
     """Fewer judged runs say nothing: `unknown`."""
-    floor_low: Share = 0.9
-    """At low impact, the share that a choice must keep of the pass rate that the most generous one is expected to have.
-    """
-    floor_med: Share = 0.98
-    """At medium impact, the share that a choice must keep of the pass rate that the most generous one is expected to
-    have.
-    """
-    floor_high: Share = 0.995
-    """At high impact, the share that a choice must keep of the pass rate that the most generous one is expected to
-    have.
-    """
-    prior_rate: OpenShare = 0.5
-    """The pass rate that a tier is taken to have before anybody has tried it."""
-    prior_runs: Positive = 2
-    """How many runs of a tier weigh as much as `prior_rate`."""
-    explore_n: Whole = 20
-    """A tier is not left out before so many attempts at it were judged: it is reached by those alone that need it."""
-    likeness_runs: Annotated[Number, Field(gt=0)] = 16
-    """How alike a bucket's tasks are, until its runs tell: after n failed attempts the next passes with p·s/(s + n)."""
-    cluster_min: Positive = 3
-    """A failure that came back so often in the window recurs."""
-    utility_fall: OpenShare = 0.05
-    """Utility that fell by more is falling."""
     repairs_max: Whole = 1
     """Attempts to repair an answer whose form is wrong."""
     window_days: Positive = 30
     """Days that a decision looks back."""
     runs_max: Positive = 5_000
     """Runs that a decision reads, newest first."""
-    observe: ObservePolicy = ObservePolicy.model_construct()
 
 
 # -- rollouts -------------------------------------------------------------------------------------------
@@ -1339,19 +1285,6 @@ class PivotPolicy(Record):
     """Gaps of priority P1 or P2 that must be among the `gaps_min`."""
 
 
-class RankWeights(Record):
-    """What makes a sentence worth its bytes in a summary."""
-
-    support: Weight = 1.0
-    """How well its source supports it, 0 to 1."""
-    coverage: Weight = 0.6
-    """How much it says of what the question and the perspective ask, and of what other findings turn around."""
-    novelty: Weight = 0.8
-    """How little of it is said by the sentences that are in already."""
-    figure: Weight = 0.15
-    """It gives a figure."""
-
-
 class ResearchPolicy(Record):
     """How research runs are routed, checked and bounded."""
 
@@ -1362,11 +1295,10 @@ class ResearchPolicy(Record):
     tracks: TrackShares = TrackShares.model_construct()
     contract: ContractDefaults = ContractDefaults.model_construct()
     pivot: PivotPolicy = PivotPolicy.model_construct()
-    rank: RankWeights = RankWeights.model_construct()
     agent_types: Items[NonEmpty] = ("ClaudeResearcher", "GeminiResearcher", "PerplexityResearcher", "GrokResearcher")
     """The agents that exist, unless the run says which."""
     perspectives_min: Positive = 3
-    """A plain question gets so many; one with more to it gets more, up to the limits."""
+    """A question of one sentence gets so many; each further sentence gets one more, up to the limits."""
 
     output_bytes_max: Positive = 4 * 1024 * 1024
     """An agent's output over this is refused before it is read."""

@@ -1,8 +1,9 @@
 """Reading turns by a model behind the calls that wrote them: one thread of a store, which starts with the first turn.
 
 It asks about a session some seconds after its latest turn, so that turns which follow one another share a call. Other
-processes may do the same: a batch is claimed before it is asked about. What is not read when the store is closed waits
-for the next process in which the user says something, for `extract_pending`, or for upkeep.
+processes may do the same: a batch is claimed before it is asked about. A session that another process is reading is
+looked at again soon, since that one may have begun before the latest turn. What is not read when the store is closed
+waits for the next process in which the user says something, for `extract_pending`, or for upkeep.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from muniment.memory.extraction import EXTRACT_SESSION, ExtractionReport
 
 __all__ = ["BackgroundExtraction"]
 
+_LOOK_AGAIN_S = 1.0
+"""How long turns are left to another process that reads their session."""
 _LOGGER = logging.getLogger("muniment.extraction")
 _SUMS = (
     "turns", "withheld", "unreadable", "calls", "tokens_in", "tokens_out", "proposed", "accepted", "promoted",
@@ -121,17 +124,20 @@ class BackgroundExtraction:
         tenant_id, user_id = owner
         sessions = due.sessions if owner in self._known else None
         report = self._extract(tenant_id=tenant_id, user_id=user_id, model=due.model, sessions=sessions)
-        self._known.add(owner)
+        if report.left:
+            self._give_back(owner, due, again_s=_LOOK_AGAIN_S)
+        else:
+            self._known.add(owner)
         if report.turns or report.calls:
             _LOGGER.info("turns were read", extra={"said": report.to_wire()})
         with self._lock:
             self._total = _sum(self._total, report)
 
-    def _give_back(self, owner: tuple[str, str], due: _Due) -> None:
+    def _give_back(self, owner: tuple[str, str], due: _Due, again_s: float = 0.0) -> None:
         with self._lock:
             later = self._due.get(owner)
             sessions = due.sessions if later is None else due.sessions | later.sessions
-            self._due[owner] = _Due(sessions, due.model if later is None else later.model, time.monotonic())
+            self._due[owner] = _Due(sessions, due.model if later is None else later.model, time.monotonic() + again_s)
 
 
 def _sum(total: ExtractionReport | None, report: ExtractionReport) -> ExtractionReport:

@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from muniment.learning.proposals.records import LessonReport
     from muniment.learning.reuse.puct import PuctTerms
     from muniment.learning.stored_memory import IntentParts, StoredMemory
-    from muniment.rules.flow_map import Suggestion
     from muniment.store.context import Context
 
 __all__ = ["Bank", "kinds_asked"]
@@ -179,13 +178,6 @@ class Bank:
             bucket_key=bucket_key,
             estimator=estimator,
         )
-
-    def suggest_thresholds(self, snapshot: FlowMapSnapshot) -> tuple[Suggestion, ...]:
-        """What a flow map would have the router's thresholds be. Nothing is set: whoever owns the policy decides."""
-        from muniment.rules.flow_map import suggest_thresholds
-
-        policy = self._ctx.policy
-        return suggest_thresholds(snapshot, policy.route.model_dump(), policy.flow)
 
     def drafts(self) -> list[DistillDraft]:
         """The rules that folds have drafted, oldest first. A draft is in force nowhere: it waits for its tests."""

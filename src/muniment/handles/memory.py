@@ -22,7 +22,6 @@ from muniment.handles.openings import (
     check_lessons,
     check_ports,
     counter_given,
-    embedder_given,
     proof_key_given,
 )
 from muniment.handles.run import Run
@@ -88,25 +87,28 @@ def open(
 
     `durability` is "normal" (survives a crash of the process), "full" (survives power loss) or "replicated" (survives
     the loss of a PostgreSQL server: a replica has confirmed it). `embedder` adds search by meaning to search by words:
-    "wordllama", "minilm", "openai:<base_url>#<model>" or an object of your own. `tokens`
-    names what counts tokens; "auto" is exact where a tokenizer is installed. `grader` is what `run.verify` asks, and
-    `extract` a model that proposes facts: an address, a function of messages, or a client and the name of its model.
-    It reads turns in the background, and in `extract_pending` where that is given none. `lessons` is a model
-    that writes lessons of judged runs: an address, or a function of messages. `proof_key` says where a key lies that
-    is kept outside the store, "file:<path>", "env:<NAME>" or a function that answers one: builds and receipts are
-    proven with it, so that nobody who writes the file can alter one unnoticed. With
-    `otel` what is asked of it is told to OpenTelemetry.
+    "e5-small", "onnx:<folder>", "openai:<base_url>#<model>" or an object of your own. `tokens` names what counts
+    tokens; "auto" is exact where a tokenizer is installed. `grader` is what `run.verify` asks, and `extract` a model
+    that proposes facts: an address, a function of messages, or a client and the name of its model. It reads turns in
+    the background, and in `extract_pending` where that is given none. `lessons` is a model that writes lessons of
+    judged runs: an address, or a function of messages. `proof_key` says where a key lies that is kept outside the
+    store, "file:<path>", "env:<NAME>" or a function that answers one: builds and receipts are proven with it, so that
+    nobody who writes the file can alter one unnoticed. With `otel` what is asked of it is told to OpenTelemetry.
     """
     if not isinstance(target, str | PathLike):
         raise InvalidInput(f"a store is named by a path or URL, not {type(target).__name__}", path="$.target")
     if clock is not None and not callable(clock):
         raise InvalidInput("clock should be a function that returns the present", path="$.clock")
-    check_ports(ids, embedder, tokens)
+    check_ports(ids, tokens)
     # before the store is opened, so that nothing is left open behind an error
     chosen = None if policy is None else policy_given(policy)
     check_lessons(lessons)
     counter = counter_given(tokens) if isinstance(tokens, str) else tokens
-    maker = embedder_given(embedder) if isinstance(embedder, str) else embedder
+    maker = None
+    if embedder is not None:
+        from muniment.memory.embedding import check_embedder
+
+        maker = check_embedder(embedder)
     proof = None if proof_key in (None, "none") else proof_key_given(proof_key)
     spans = spans_of(on=otel)
     if extract is not None:
@@ -122,7 +124,7 @@ def open(
         clock=clock or system_clock,
         ids=ids or SystemIds(),
         counter=counter,
-        embedder=maker if maker is not None and maker.dim else None,
+        embedder=maker,
         grader=grader,
         extract_model=extract,
         lessons=lessons,

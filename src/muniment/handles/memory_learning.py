@@ -56,11 +56,11 @@ class MemoryLearning:
         tenant_id: str = DEFAULT_TENANT,
         **more: Any,
     ) -> RouteDecision:
-        """How to try a task, by how runs of its bucket (and `intent`) fared; `more` are fields of a `RouteRequest`."""
-        from muniment.rules.routing import Routing
+        """How to try a task, by the runs of its bucket (and `intent`); `more` are fields of a `RouteRequest`."""
+        from muniment.rules.routing import route_task
 
         _, owner = name_bank(user_id, agent_id, tenant_id)
-        return Routing(self._ctx, tenant_id, owner).decide(asked, **more)
+        return route_task(self._ctx, tenant_id, owner, asked, **more)
 
     def observe_rates(
         self,
@@ -73,10 +73,10 @@ class MemoryLearning:
         until: str | datetime | None = None,
     ) -> RateReport:
         """How often outcomes stay unknown, formats break, failures recur; and what that asks for."""
-        from muniment.rules.routing import Routing
+        from muniment.rules.routing import observe_rates
 
         _, owner = name_bank(user_id, agent_id, tenant_id)
-        return Routing(self._ctx, tenant_id, owner).rates(bucket_key=bucket_key, since=since, until=until)
+        return observe_rates(self._ctx, tenant_id, owner, bucket_key=bucket_key, since=since, until=until)
 
     def bank_of(self, record_id: str, *, tenant_id: str = DEFAULT_TENANT) -> Bank:
         """The bank that holds a learned record, or a plan or draft of one, by its id."""

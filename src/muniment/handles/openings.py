@@ -1,4 +1,4 @@
-"""What a store is opened with, checked before anything is opened: ports, keys, embedders.
+"""What a store is opened with, checked before anything is opened: ports and keys.
 
 What not every process needs is imported by what does need it (decision 0001).
 """
@@ -11,21 +11,20 @@ from typing import TYPE_CHECKING, Any
 from muniment.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from muniment.core.ports.models import Embedder, TokenCounter
+    from muniment.core.ports.models import TokenCounter
 
 __all__ = [
-    "StoreKey", "check_lessons", "check_ports", "counter_given", "embedder_given", "proof_key_given",
+    "StoreKey", "check_lessons", "check_ports", "counter_given", "proof_key_given",
 ]  # fmt: skip
 
 StoreKey = str | Callable[[], bytes | str | Sequence[bytes | str]]
 """Where a key lies that is kept outside the store."""
 
 
-def check_ports(ids: Any, embedder: Any, tokens: Any) -> None:
+def check_ports(ids: Any, tokens: Any) -> None:
     """What is handed in must be able to do what it is for; said before anything is opened."""
     wanted = (
         ("ids", ids, ("new", "salts")),
-        ("embedder", embedder, ("identity", "dim", "embed")),
         ("tokens", tokens, ("name", "is_exact", "count")),
     )
     for name, given, needs in wanted:
@@ -60,9 +59,3 @@ def counter_given(name: str) -> TokenCounter | None:
     from muniment.core.outside.token_counters import load_token_counter
 
     return load_token_counter(name)
-
-
-def embedder_given(name: str) -> Embedder:
-    from muniment.memory.outside.embedders import load_embedder
-
-    return load_embedder(name)

@@ -21,6 +21,7 @@ from muniment.core.policy import RolloutPolicy, RoutePolicy
 from muniment.core.record import Items, Record
 from muniment.core.requests import ByRule, Expect, FromOne, Request, checked, one_of
 from muniment.core.scope import RunMode
+from muniment.core.stats import Tally
 from muniment.errors import InvalidInput, InvalidRecord
 from muniment.learning.outside.lesson_models import lesson_writer
 from muniment.learning.recalling import bucket_given, features_given, intent_given, state_given
@@ -28,15 +29,13 @@ from muniment.rules._attempts import AgentTask, RunNotes
 from muniment.rules._records import RouteDecision, RouteRequest
 from muniment.rules.rollouts import (
     Attempt,
-    Bench,
+    AttemptRunner,
     Caps,
     Done,
-    Known,
     Rollout,
-    TaskAsked,
-    goal_of,
-    goal_plan,
-    routed_plan,
+    TaskRequest,
+    plan_mode,
+    plan_route,
 )
 from muniment.verify.buckets import parse_bucket_key
 
@@ -214,9 +213,9 @@ class Runner:
         named = {"query": query, "run_id": run_id, "seed": seed}
         bounds = {"k": k, "caps": caps, "known": known, "timeout_s": timeout_s}
         given = checked(RolloutRequest, task=task, mode=chosen, **named, **bounds)
-        asked = self._task_asked(task, query, intent, state, bucket_key, features)
+        asked = self._task(task, query, intent, state, bucket_key, features)
         _check_tree(tree, chosen)
-        bench = Bench(
+        attempts = AttemptRunner(
             self._memory,
             self._scope,
             self._agent,
@@ -234,29 +233,29 @@ class Runner:
             tree_policy=settings.tree,
         )
         tools = intent_given(intent).required_tools or state_given(state).tool_availability or ()
-        tally = None if given.known is None else Known(*given.known)
-        plan = self._plan(chosen, bucket_key, given.k, given.caps or Caps(), tally)
-        return Rollout(bench, plan, run_id=run_id, seed=seed, tools=tools).run()
+        known_runs = None if given.known is None else Tally(*given.known)
+        limits = given.caps or Caps()
+        plan = self._plan(chosen, bucket_key, given.k, limits, known_runs)
+        return Rollout(attempts, plan, limits, self._limits, run_id=run_id, seed=seed, tools=tools).run()
 
-    def _task_asked(self, task: Any, query: Any, intent: Any, state: Any, bucket_key: Any, features: Any) -> TaskAsked:
+    def _task(self, task: Any, query: Any, intent: Any, state: Any, bucket_key: Any, features: Any) -> TaskRequest:
         """Check the arguments of a task and put them together."""
         if bucket_given(bucket_key) is not None:
             parse_bucket_key(bucket_key)
         family = intent_given(intent).task_family
         said = features_given(features)
-        return TaskAsked(task, query, intent, family, state_given(state).to_wire(), bucket_key, said)
+        return TaskRequest(task, query, intent, family, state_given(state).to_wire(), bucket_key, said)
 
-    def _plan(self, mode: str, bucket_key: str | None, k: int | None, caps: Caps, known: Known | None) -> Plan:
+    def _plan(self, mode: str, bucket_key: str | None, k: int | None, caps: Caps, known: Tally | None) -> Plan:
         impact: Level = "med" if bucket_key is None else parse_bucket_key(bucket_key).impact
         if mode != "auto" or self._router is None:
-            return goal_plan(goal_of(mode, self._limits, impact, k, known), caps, self._limits)
-        is_parallel = self._executor is not None and not caps.on_cost
-        told = {"impact": impact, "is_parallel": is_parallel, "bucket_key": bucket_key, "cost_max": caps.tokens_max}
-        request = RouteRequest.from_wire({name: value for name, value in told.items() if value is not None})
+            return plan_mode(mode, self._limits, impact, k, known)
+        given = {"impact": impact, "bucket_key": bucket_key, "cost_max": caps.tokens_max}
+        request = RouteRequest.from_wire({name: value for name, value in given.items() if value is not None})
         decision = self._route(request) if self._router is True else self._router(request)
         if not isinstance(decision, RouteDecision):
             raise InvalidInput("a router answers a RouteDecision", path="$.router")
-        return routed_plan(decision, caps, self._limits, is_parallel=is_parallel)
+        return plan_route(decision, is_parallel=self._executor is not None and not caps.on_cost)
 
     def _route(self, request: RouteRequest) -> RouteDecision:
         """Ask the router how to try the task, by the runs of the bank that this runner learns into."""

@@ -30,11 +30,23 @@ if TYPE_CHECKING:
     from muniment.memory.turn_reading import LiveTurn
     from muniment.store.context import Context
 
-__all__ = ["Profile", "ProfileLine", "Statement", "build_profile", "choose_lines", "read_profile", "render_profile"]
+__all__ = [
+    "LASTING_MIN",
+    "Profile",
+    "ProfileLine",
+    "Statement",
+    "build_profile",
+    "choose_lines",
+    "read_profile",
+    "render_profile",
+]
 
 TOKENS_MAX = 100_000
 KIND_MIN = 96
 """A statement with a lower score for safety or for a wish is neither, to the policy of tools."""
+LASTING_MIN = 128
+"""A packet puts statements first whose score for safety or for a wish is as high. All others have their chance with
+everything else that was said."""
 CORRECTION_MIN = 128
 SHARED_MIN, SHARED_BY_MAX = 2, 3
 """Words that a correction and what it corrects have in common, and statements that have one of these words."""
@@ -129,17 +141,21 @@ def build_profile(
     purpose: Purpose | None,
     policy: Policy,
     query: str | None = None,
+    without: str | None = None,
 ) -> list[ProfileLine]:
     """The lines of a user's profile for a packet, oldest first; none of a user who is unknown or switched off.
 
     It takes the same time however much a user has said: only the best statements are read. `query` is what a tool is
-    called for; what a tool may not be told otherwise is shown if it shares a word with it.
+    called for; what a tool may not be told otherwise is shown if it shares a word with it. Nothing comes from the
+    session `without`.
     """
     own = policy.memory.profile
     if max_tokens <= 0 or not is_enabled(own, user_id, purpose):
         return []
     rows = best_statements(ctx, reader, tenant_id, user_id, 32 + max_tokens // LINE_TOKENS)
     statements = _with_turns(ctx, reader, tenant_id, user_id, rows)
+    if without is not None:
+        statements = [each for each in statements if each.session_id != without]
     if purpose == "tool":
         terms = frozenset(analyze(query)) if query else frozenset()
         statements = [each for each in statements if kind_of(each.row) in own.tool_kinds or _concerns(each, terms)]

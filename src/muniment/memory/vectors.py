@@ -53,13 +53,16 @@ __all__ = [
     "embed_behind",
     "embed_entries",
     "embed_turns",
+    "mean_of_windows",
+    "passage_of",
     "reembed",
     "remove_vectors",
     "users_unembedded",
     "vectors_of",
+    "windows_of",
 ]
 
-TEXT_CHARS_MAX = 2_000
+TEXT_CHARS_MAX = 8_192
 """Characters of a turn that are embedded: of a longer one, its start."""
 BATCH = 256
 HELD_BYTES_MAX = 256 * 1024 * 1024
@@ -78,9 +81,13 @@ Key = tuple[str, str, str]
 
 
 def embed_turns(embedder: Embedder, turns: Sequence[tuple[str, str]]) -> Halves:
-    """Vectors of (speaker, text). Who speaks is part of what is embedded: it tells more than a better model does."""
-    said = [f'{speaker} said: "{text[:TEXT_CHARS_MAX]}"' for speaker, text in turns]
-    return embedder.embed(said).astype(np.float16)
+    """Vectors of (speaker, text)."""
+    return embedder.embed_passages([passage_of(*turn) for turn in turns]).astype(np.float16)
+
+
+def passage_of(speaker: str, text: str) -> str:
+    """What is embedded of a turn. Who speaks is part of it: that brings more than a better model does."""
+    return f'{speaker} said: "{text[:TEXT_CHARS_MAX]}"'
 
 
 class EmbeddedTurns:
@@ -344,13 +351,13 @@ def dense_for(
     held = _vectors_for(ctx, reader, tenant_id, user_id, index, embedder)
     if held is None:
         return None
-    asked = embedder.embed([query[:TEXT_CHARS_MAX]])[0]
+    asked = embedder.embed_queries([query[:TEXT_CHARS_MAX]])[0]
     near = [_nearness(chunk, asked) for chunk in held.chunks]
     exact: npt.NDArray[np.float64] = (near[0] if len(near) == 1 else np.concatenate(near))[index.written_order].astype(
         np.float64
     )
     turn = exact.round(6)  # the last bits depend on the machine
-    return Dense(turn=turn, window=_window(turn, index))
+    return Dense(turn=turn, window=mean_of_windows(turn, index.kept("windows", lambda: windows_of(index.session))))
 
 
 def _vectors_for(
@@ -425,7 +432,8 @@ class _Windows(NamedTuple):
     """Of the window of each turn."""
 
 
-def _windows(session: npt.NDArray[np.integer]) -> _Windows:
+def windows_of(session: npt.NDArray[np.integer]) -> _Windows:
+    """Which turns of these sessions stand in one window."""
     one = np.equal(session[1:], session[:-1]).astype(np.float64)
     two = np.equal(session[2:], session[:-2]).astype(np.float64)
     sizes = np.ones(len(session))
@@ -435,9 +443,9 @@ def _windows(session: npt.NDArray[np.integer]) -> _Windows:
     return _Windows(one, two, sizes)
 
 
-def _window(turn: npt.NDArray[np.float64], index: StoredIndex) -> npt.NDArray[np.float64]:
+def mean_of_windows(turn: npt.NDArray[np.float64], windows: _Windows) -> npt.NDArray[np.float64]:
     """The mean nearness of a turn, the one before it and the two behind it, as far as they are of its session."""
-    one, two, sizes = index.kept("windows", lambda: _windows(index.session))
+    one, two, sizes = windows
     total = np.zeros(len(turn))
     total[1:] = turn[:-1] * one
     total += turn

@@ -10,7 +10,7 @@ from muniment.core.record import Absent, Count, Items, JsonObject, NonEmpty, Num
 from muniment.core.scope import IdText, Level, Outcome, RunMode, Verdict
 from muniment.learning.rule_state import Arm, CanaryPlan
 
-# == records ==========================================================================================================
+# == routes and rates =================================================================================
 
 RuleAction = Literal["submit", "canary", "promote", "retire", "rollback", "publish"]
 
@@ -219,18 +219,14 @@ class RefusedRule(Record):
     why: str
 
 
-# == records ==========================================================================================================
+# == routes and rates =================================================================================
 
 Tier = Literal["hot", "probe", "full"]
 TIERS: tuple[Tier, ...] = ("hot", "probe", "full")
 Pressure = Literal["none", "mild", "strong", "severe"]
 """mild: no synthesis. strong: and the fewest full attempts. severe: no full ones; probes where the impact is high."""
 Zone = Literal["unknown", "deadzone", "hard", "frontier", "good", "easy"]
-"""Where a bucket stands: too few runs; nothing comes of trying more; below, within, above the frontier; easy."""
-StepAction = Literal["hot", "probe", "full", "repair", "synth", "stop", "escalate"]
-
-
-# -- the router ---------------------------------------------------------------------------------------
+"""Where a bucket is: too few runs; more would be wasted; below, within, above the frontier; easy."""
 
 
 class RouteReason(Record):
@@ -242,7 +238,7 @@ class RouteReason(Record):
 
 
 class RouteRequest(Record):
-    """What is known of a task before money is spent on it; and of a first attempt, where one was made."""
+    """A task before money is spent on it; and a first attempt at it, where one was made."""
 
     bucket_key: Absent[str] = None
     impact: Level = "med"
@@ -262,8 +258,6 @@ class RouteRequest(Record):
     pressure: Pressure = "none"
     cost_max: Absent[Number] = None
     """What the task may still cost, in the unit its runs are logged in."""
-    is_parallel: bool = False
-    """Attempts of one tier start at once, so that none is saved by an early pass."""
     can_synth: bool = True
 
 
@@ -273,31 +267,8 @@ class Rung(Record):
     tier: Tier
     mode: RunMode
     k: Count
-    pass_rate: Number
-    """Of one attempt at a task that nothing has failed at yet."""
     cost: Number
     """Of one attempt."""
-
-
-class Expected(Record):
-    """What is expected of a choice, from the bucket's runs."""
-
-    pass_rate: Number
-    cost: Number
-    cost_per_pass: Absent[Number] = None
-    """Absent where no pass is expected."""
-    cost_max: Number
-    """If every attempt fails."""
-
-
-class WouldHaveBeen(Record):
-    """The cheaper choice that was not taken, and what it would have risked."""
-
-    rungs: Items[Rung]
-    expected: Expected
-    pass_rate_lost: Number
-    cost_saved: Number
-    words: str
 
 
 class RouteDecision(Record):
@@ -312,31 +283,20 @@ class RouteDecision(Record):
     """From the first on: the next one is reached when none of the last one's attempts passed."""
     synth: bool = False
     scale: bool
-    """Is it worth more than a plain attempt (`should_scale`)?"""
+    """Whether it is worth more than a plain attempt (`should_scale`)."""
     zone: Zone
     impact: Level
+    pass_rate: Number
+    """Of a first attempt in the bucket: (passes + 1) / (runs + 2)."""
     can_confirm: bool = True
-    """Have the bucket's passes ever been confirmed by execution, as far as is known?"""
+    """Whether passes of the bucket have ever been confirmed by execution, as far as is known."""
     repairs_left: Count = 0
-    cost_max: Absent[Number] = None
+    cost_max: Number = 0
+    """If every attempt fails."""
     recurs: bool = False
     runs_missing: Count = 0
     """Judged runs that the numbers still lack."""
-    expected: Expected
-    cheaper: Absent[WouldHaveBeen] = None
-    """Absent where nothing is cheaper."""
     reasons: Items[RouteReason]
-
-
-class NextStep(Record):
-    """What to do after the attempts so far."""
-
-    action: StepAction
-    mode: Absent[RunMode] = None
-    reason: RouteReason
-
-
-# -- observables --------------------------------------------------------------------------------------
 
 
 class Rate(Record):

@@ -105,7 +105,7 @@ def _sentences(line: str) -> list[str]:
 # == best attempt =====================================================================================================
 
 
-class Stood(NamedTuple):
+class RankedAttempt(NamedTuple):
     """An attempt as it is compared with others."""
 
     result: VerifierResult
@@ -130,7 +130,7 @@ def score_in(result: VerifierResult) -> float:
     return score_of(result.verdict, result.outcome) if result.score is None else result.score
 
 
-def best_of(attempts: Sequence[Stood]) -> int:
+def best_of(attempts: Sequence[RankedAttempt]) -> int:
     """The number of the one that stands: by rank, score, how many others answer the same, cost, and being first."""
     agreed = Counter(_compared_text(each.answer) for each in attempts)
 

@@ -94,7 +94,7 @@ FOLDER_SETTINGS: Mapping[str, Harmless] = {
     "user": Harmless(),
     "agent": Harmless(),
     "durability": Harmless(),
-    "embedder": _one_of("none", "hash", "wordllama", "minilm"),
+    "embedder": _one_of("none", "hash", "e5-small", "multilingual-e5-small"),
     "tokens": Harmless(),
     "mcp.task_type": Harmless(),
     "mcp.forget": _one_of("off"),

@@ -26,7 +26,7 @@ from muniment.errors import (
 )
 from muniment.handles.memory import Memory
 from muniment.memory.corpus import Corpus, standing_of
-from muniment.memory.outside.embed_hashed import HashEmbedder
+from muniment.testing.hash_embedder import HashEmbedder
 
 GUIDE = """# Guide
 

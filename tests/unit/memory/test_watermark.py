@@ -21,9 +21,9 @@ from muniment.handles.memory import Memory
 from muniment.memory import index as memory_index
 from muniment.memory._segments import build_segment, encode_segment
 from muniment.memory.index import IndexCache, analyse_turn, follow, index_fault, read_turns
-from muniment.memory.outside.embed_hashed import HashEmbedder
 from muniment.store.engines.sqlite import SqliteReader
 from muniment.store.watermark import TAIL_MAX, read_user
+from muniment.testing.hash_embedder import HashEmbedder
 
 Maker = Callable[..., Memory]
 NOW = "2026-06-01T00:00:00Z"

@@ -154,16 +154,3 @@ def test_logs_are_never_sorted_by_the_store() -> None:
     (select,) = asked
     assert ("created_at", ">=", "") in select.where
     assert select.order[0] == "created_at"
-
-
-@pytest.mark.req("RC-23")
-def test_suggestions_change_nothing(mem: Memory) -> None:
-    for _ in range(30):
-        learn(mem, PASS)
-    learn(mem, FAIL)
-    bank = mem.bank(user_id="ana")
-    before = mem._ctx.policy.digest
-    (prior,) = bank.suggest_thresholds(bank.flow_map())
-    assert (prior.threshold, prior.current) == ("prior_rate", 0.5)
-    assert prior.suggested > 0.9
-    assert mem._ctx.policy.digest == before

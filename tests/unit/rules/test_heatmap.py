@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-import sys
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
 from muniment.contracts.rules import FlowMapSnapshot
-from muniment.errors import InvalidInput, MissingDependency
+from muniment.errors import InvalidInput
 from muniment.rules._flow_picture import DARK, LIGHT, STEPS, heat_grid, step_of, to_heatmap_svg
-from muniment.rules.outside.plots import to_heatmap_png
 from products import for_each
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -150,24 +148,5 @@ def test_all_that_is_drawn_is_within_the_picture() -> None:
 
 
 def test_a_map_of_nothing_is_refused() -> None:
-    for draw in (to_heatmap_svg, to_heatmap_png):
-        with pytest.raises(InvalidInput, match="nothing to draw"):
-            draw(snapshot())
-
-
-@pytest.mark.soak
-@pytest.mark.req("RC-23")
-def test_png() -> None:
-    pytest.importorskip("matplotlib")
-    made = to_heatmap_png(USUAL)
-    assert made.startswith(b"\x89PNG")
-    assert made == to_heatmap_png(USUAL)
-    odd = snapshot(spot("$x^2→verify", "코드_$", 0.5), bucket="a$b", gains=({"intervention": "$"},))
-    assert to_heatmap_png(odd).startswith(b"\x89PNG")
-
-
-def test_png_without_matplotlib_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingDependency, match="matplotlib") as caught:
-        to_heatmap_png(USUAL)
-    assert "muniment[plots]" in caught.value.hint
+    with pytest.raises(InvalidInput, match="nothing to draw"):
+        to_heatmap_svg(snapshot())

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.core.policy import ObservePolicy, RoutePolicy
+from muniment.core.policy import RoutePolicy
 from muniment.core.stats import wilson_bounds
-from muniment.rules.routing import LogRow, Observed, escalation, observables_of, observe
+from muniment.rules import routing
+from muniment.rules.routing import LogRow, RunCounts, escalation, observables_of
 from products import for_each
 
 POLICY = RoutePolicy()
@@ -42,37 +43,31 @@ ROWS = st.lists(
 )
 
 
+def observed(rows):
+    counts = RunCounts()
+    for each in rows:
+        counts.add(each)
+    return observables_of(counts, POLICY)
+
+
 @pytest.mark.req("RC-04")
-@given(ROWS, st.lists(st.integers(0, 3), max_size=60), st.integers(1, 5))
-def test_any_split_in_any_order_merges_to_the_same(rows, places, clusters_max):
-    policy = RoutePolicy(observe=ObservePolicy(clusters_max=clusters_max))
-
-    def fold(those):
-        seen = Observed(clusters_max=clusters_max)
-        for each in those:
-            seen.add(each)
-        return seen
-
-    whole = observables_of(fold(rows), policy)
-    places = [*places, *[0] * len(rows)]
-    parts = [[each for each, place in zip(rows, places, strict=False) if place == part] for part in range(4)]
-    merged = fold(parts[3][::-1])
-    for part in parts[:3]:
-        merged = fold(part).merge(merged)
-    assert observables_of(merged, policy) == whole
+@given(ROWS)
+def test_rates_do_not_depend_on_order(rows):
+    whole = observed(rows)
+    assert observed(rows[::-1]) == whole
     judged = [each for each in rows if each.verdict is not None]
     assert whole.n == len(judged)
     assert whole.unknown_rate.count == sum(each.outcome == "UNKNOWN" for each in judged)
-    assert whole.clustered - whole.uncounted <= whole.clustered
 
 
-def test_what_is_counted_of_more_clusters_than_are_kept_is_whole():
+def test_counts_of_kept_clusters_are_whole(monkeypatch):
+    monkeypatch.setattr(routing, "_CLUSTERS_MAX", 50)
     chance = Random(1)
     ids = [f"fc_{chance.randrange(400)}" for _ in range(4_000)]
-    seen = Observed(clusters_max=50)
+    seen = RunCounts()
     for each in ids:
         seen.add(row("FAIL", verdict="FAIL", cluster_id=each))
-    kept = seen.counted()
+    kept = seen.kept_clusters()
     assert len(kept) == 50
     assert all(count == ids.count(id_) for id_, count in kept.items())
     assert len(seen.clusters) <= 100
@@ -88,7 +83,7 @@ def test_every_rate_as_the_contract_counts_it():
         row("OK"),
         LogRow(None, None),
     ]
-    seen = observe(rows, POLICY)
+    seen = observed(rows)
     counts = {name: getattr(seen, name).count for name in type(seen).model_fields if name.endswith("_rate")}
     assert seen.n == 10
     assert counts == {
@@ -105,20 +100,13 @@ def test_every_rate_as_the_contract_counts_it():
     assert (cluster.cluster_id, cluster.count, cluster.share, cluster.recurs) == ("fc_1", 4, 0.4, True)
 
 
-def test_a_window_and_a_bucket():
-    rows = [row(at=f"2026-05-0{day}T00:00:00Z", bucket_key=bucket) for day in range(1, 9) for bucket in ("a", "b")]
-    seen = observe(rows, POLICY, bucket_key="a", start="2026-05-02T00:00:00Z", end="2026-05-08T00:00:00Z")
-    assert seen.n == 6
-    assert observe(rows, POLICY, start="2027").n == 0
-
-
 @pytest.mark.req("RC-04")
 def test_thin_is_unknown_and_says_how_many_are_missing():
-    seen = observe([row()] * 2, POLICY)
+    seen = observed([row()] * 2)
     assert seen.unknown_rate.unknown
     assert seen.unknown_rate.rate is None
-    assert seen.unknown_rate.runs_missing == POLICY.observe.thin_n - 2
-    (advice,) = escalation(seen, POLICY)
+    assert seen.unknown_rate.runs_missing == POLICY.thin_n - 2
+    (advice,) = escalation(seen)
     assert advice.code == "too_few_runs"
     assert "4 more" in advice.words
 
@@ -142,6 +130,6 @@ def test_thin_is_unknown_and_says_how_many_are_missing():
     ],
 )
 def test_what_the_rates_ask_for(rows, codes):
-    advice = escalation(observe(rows, POLICY), POLICY)
+    advice = escalation(observed(rows))
     assert [each.code for each in advice] == codes
     assert all(each.words and each.figures for each in advice)

@@ -13,7 +13,7 @@ from muniment.core.policy import RolloutPolicy
 from muniment.core.text.tokens import estimate_tokens
 from muniment.errors import InvalidRecord
 from muniment.rules._summaries import (
-    Stood,
+    RankedAttempt,
     best_of,
     is_confirmed,
     needs_repair,
@@ -96,10 +96,10 @@ def test_a_synthesis_never_makes_it_worse(mine: tuple[str, str], other: tuple[st
 
 def test_what_agrees_stands_among_equals() -> None:
     unknown = result("PASS", "UNKNOWN")
-    assert best_of([Stood(unknown, "7"), Stood(unknown, "24."), Stood(unknown, " 24 ")]) == 1
-    assert best_of([Stood(unknown, "24"), Stood(result(), "7")]) == 1
-    assert best_of([Stood(result("FAIL", "FAIL"), "x", 9), Stood(result("FAIL", "FAIL"), "y", 3)]) == 1
-    assert best_of([Stood(result("PASS", "FAIL"), "x"), Stood(result("PARTIAL", "UNKNOWN"), "y")]) == 1
+    assert best_of([RankedAttempt(unknown, "7"), RankedAttempt(unknown, "24."), RankedAttempt(unknown, " 24 ")]) == 1
+    assert best_of([RankedAttempt(unknown, "24"), RankedAttempt(result(), "7")]) == 1
+    assert best_of([RankedAttempt(result("FAIL", "FAIL"), "x", 9), RankedAttempt(result("FAIL", "FAIL"), "y", 3)]) == 1
+    assert best_of([RankedAttempt(result("PASS", "FAIL"), "x"), RankedAttempt(result("PARTIAL", "UNKNOWN"), "y")]) == 1
 
 
 @pytest.mark.req("RC-20")

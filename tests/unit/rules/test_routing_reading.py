@@ -7,7 +7,7 @@ import pytest
 from muniment.errors import InvalidInput, InvalidRecord
 from muniment.learning.log_reading import LogWindow
 from muniment.rules._records import RouteRequest
-from muniment.rules.routing import Routing, read_rates, stream_rows
+from muniment.rules.routing import read_rates, read_stats, stream_rows
 from products import for_each
 
 BUCKET, OTHER = "I2|math|clarity_high", "I3|law|clarity_low"
@@ -92,7 +92,6 @@ def test_a_family_is_read_alone(mem):
 def test_what_leaves_the_window_or_is_beyond_the_newest_is_not_read(make):
     mem = make("memory", policy={"route": {"runs_max": 4}})
     log(mem, *[FAIL] * 6, *[PASS] * 4)
-    assert Routing(mem._ctx, "default", "bank:user:ana").stats(BUCKET).at().passes == 4
     assert mem.learning.route(user_id="ana", bucket_key=BUCKET).runs_missing == 2
 
 
@@ -142,7 +141,7 @@ def test_many_buckets_are_read_in_one_pass(mem):
     log(mem, PASS, PASS)
     log(mem, FAIL, bucket=None)
     with mem._ctx.engine.snapshot("default") as reader:
-        total, buckets = read_rates(reader, LogWindow("bank:user:ana"), 8)
+        total, buckets = read_rates(reader, LogWindow("bank:user:ana"))
     assert total.n == 3
     assert {name: each.n for name, each in buckets.items()} == {BUCKET: 2, "I2|countdown|clarity_low": 1}
 
@@ -191,7 +190,8 @@ def test_what_a_runner_logs_is_what_the_router_reads(mem):
     done = runner.run("Reach 24.", bucket_key=BUCKET)
     assert (done.passed, tiers) == (True, ["hot", "probe"])
     assert done.decision.tier == "hot"
-    known = Routing(mem._ctx, "default", "bank:user:ana").stats(BUCKET)
+    window = LogWindow("bank:user:ana", None, None, BUCKET)
+    known, _ = mem._ctx.engine.read("default", lambda reader: read_stats(reader, window))
     assert (known.at("hot").n, known.at("hot").passes) == (1, 0)
     assert (known.at("probe").n, known.at("probe").passes, known.at("probe", fresh=True).n) == (1, 1, 0)
     assert (known.tasks.n, known.tasks.passes) == (1, 1)

@@ -229,7 +229,7 @@ def test_where_a_router_would_try_nothing_the_task_is_tried_once(mem: Memory) ->
                 "scale": False,
                 "zone": "deadzone",
                 "impact": request.impact,
-                "expected": {"pass_rate": 0, "cost": 0, "cost_max": 0},
+                "pass_rate": 0,
                 "reasons": [{"code": "deadzone", "words": "decompose it"}],
             }
         )

@@ -11,7 +11,7 @@ from muniment.core.ports.engine import Engine, Transaction
 from muniment.errors import DuplicateId, InvalidInput, InvalidRecord, MunimentError
 from muniment.handles.memory import Memory
 from muniment.memory.corpus import Corpus
-from muniment.memory.outside.embed_hashed import HashEmbedder
+from muniment.testing.hash_embedder import HashEmbedder
 
 Counts = Callable[[Memory], dict[str, int]]
 TEXTS = ("The heron stands in the reeds.", "A lighthouse keeps its lamp.", "Bread rises overnight.")

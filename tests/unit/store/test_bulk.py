@@ -30,8 +30,8 @@ from muniment.errors import (
 )
 from muniment.handles.memory import Memory
 from muniment.memory import index as indexing
-from muniment.memory.outside.embed_hashed import HashEmbedder
 from muniment.store import load as loading
+from muniment.testing.hash_embedder import HashEmbedder
 from products import for_each
 
 Maker = Callable[..., Memory]

@@ -25,6 +25,7 @@ from muniment.handles.derived import derivations
 from muniment.handles.memory import Memory
 from muniment.store.answers import CLEARED
 from muniment.store.derivation import Derivation, Lookup, declare
+from muniment.store.engines import _sqlite_residue
 from muniment.store.engines.codec import encode_id
 from muniment.store.items import Change, Item, latest, receipts_of
 from muniment.store.ledger import LedgerEntry, Receipt
@@ -683,7 +684,13 @@ sys.stdin.readline()
 
 
 @pytest.fixture
-def reader(tmp_path: Path) -> Iterator[Callable[[], Callable[[], None]]]:
+def soon_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who holds the log open in these tests keeps holding it: nothing is won by waiting for them."""
+    monkeypatch.setattr(_sqlite_residue, "_CHECKPOINT_WAIT_S", 0.1)
+
+
+@pytest.fixture
+def reader(tmp_path: Path, soon_given_up: None) -> Iterator[Callable[[], Callable[[], None]]]:
     """`hold = reader()`: another process with a view from before; `hold()` lets it go."""
     held: list[subprocess.Popen[str]] = []
 
@@ -778,7 +785,9 @@ def test_asking_again_while_the_reader_is_still_there_is_answered_truthfully(
 
 
 @pytest.mark.req("LG-07")
-def test_a_receipt_is_truthful_while_an_export_of_this_process_is_under_way(tmp_path: Path) -> None:
+def test_a_receipt_is_truthful_while_an_export_of_this_process_is_under_way(
+    tmp_path: Path, soon_given_up: None
+) -> None:
     word = markers("export")[0]
     with muniment.open(tmp_path / "store.db") as mem:
         mem.run(user_id="ana", session_id="s1").observe_many(

@@ -10,7 +10,7 @@ import pytest
 
 from muniment.core.limits import REMEMBERED, TABLES, Memo, remembered
 from muniment.handles.memory import Memory
-from muniment.memory.outside.embed_hashed import HashEmbedder
+from muniment.testing.hash_embedder import HashEmbedder
 
 Maker = Callable[..., Memory]
 

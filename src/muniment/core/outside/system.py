@@ -112,9 +112,8 @@ EXTRAS: Mapping[str, Extra] = {
     "mcp": Extra("`muniment mcp`, and /mcp of a server", ("mcp",)),
     "proxy": Extra("`muniment proxy`", ("starlette", "uvicorn", "httptools", "httpx2")),
     "postgres": Extra("stores in PostgreSQL", ("psycopg", "psycopg_pool")),
-    "vectors": Extra("the embedder wordllama", ("wordllama",)),
+    "embed": Extra("embedders on this machine", ("onnxruntime", "tokenizers")),
     "tokens": Extra("exact counts of tokens", ("splintr",)),
-    "plots": Extra("flow maps as PNG", ("matplotlib",)),
     "otel": Extra("traces through OpenTelemetry", ("opentelemetry",)),
     "otlp": Extra("traces received as protobuf", ("opentelemetry.proto",)),
 }

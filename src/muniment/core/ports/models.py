@@ -75,7 +75,7 @@ def weighing(counter: TokenCounter) -> WeighingCounter | None:
 
 
 class Embedder(Protocol):
-    """Text in, unit vectors out; the same text gives the same bits, whatever is embedded beside it."""
+    """Text in, unit vectors out; the same text gives the same bits, whatever is embedded with it."""
 
     @property
     def identity(self) -> str:
@@ -84,11 +84,15 @@ class Embedder(Protocol):
 
     @property
     def dim(self) -> int:
-        """Length of a vector; 0 means that there are no vectors at all."""
+        """Length of a vector."""
         ...
 
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One row a text, of length 1; a text with nothing to embed in it gives a row of zeros."""
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One row for each text that is searched for; a blank text gives a row of zeros."""
+        ...
+
+    def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One row for each text that is found, likewise."""
         ...
 
 

@@ -199,12 +199,13 @@ class Upkeep:
         waited_since: float | None = None
         try:
             while places and not self._stop.is_set():
+                began = time.monotonic()
                 moved = {place for place in places if self._go_through(place, counted, held)}
-                now = time.monotonic()
-                waited_since = now if moved or waited_since is None else waited_since
+                waited_since = time.monotonic() if moved or waited_since is None else waited_since
                 busy = {place for place in self._met_busy if self._busy[place] < _BUSY_TRIES}
                 others = {place for place, count in held.items() if count} | busy
-                if not moved and others and now - waited_since > self._lease_s * (1 + 1 / _BEATS):
+                # Each lease was seen before the wait began: one that stood still since was due in this round.
+                if not moved and others and began - waited_since > self._lease_s * (1 + 1 / _BEATS):
                     break  # they are alive
                 places = [place for place in places if place in moved or place in others]
                 if not moved and places:

@@ -51,8 +51,8 @@ _EMBEDDERS = {
 _OTHER_EMBEDDERS = frozenset(
     ("huggingface", "azure_openai", "gemini", "vertexai", "langchain", "aws_bedrock", "fastembed")
 )
-_OWN_EMBEDDERS = ("wordllama", "minilm", "hash", "none")
-_MINILM = "all-minilm-l6-v2"
+_OWN_EMBEDDERS = ("e5-small", "multilingual-e5-small", "hash", "none")
+_HUB_MODELS = {f"intfloat/{name}": name for name in ("e5-small", "multilingual-e5-small")}
 _TAKEN = frozenset(("model", "api_key"))
 
 
@@ -80,7 +80,7 @@ def model_of(provider: str, settings: Mapping[str, Any], passed: list[str]) -> A
 
 def embedder_of(provider: str, settings: Mapping[str, Any], passed: list[str]) -> Any:
     """What embeds; None where search is by words, which `passed` then says."""
-    from muniment.memory.outside.embedders import load_embedder
+    from muniment.memory.embedding import load_embedder
 
     if provider in _OWN_EMBEDDERS:
         return load_embedder(provider)
@@ -89,18 +89,18 @@ def embedder_of(provider: str, settings: Mapping[str, Any], passed: list[str]) -
     if server is None:
         if provider not in _OTHER_EMBEDDERS:
             raise ConfigurationError(f"Unsupported embedding provider: {provider}", path="$.embedder.provider")
-        if name.casefold().rpartition("/")[2] == _MINILM:
-            return load_embedder("minilm")
-        passed.append(f"embedder.provider {provider} (search is by words; ours: wordllama, minilm, or any server)")
+        if name in _HUB_MODELS:
+            return load_embedder(_HUB_MODELS[name])
+        passed.append(f"embedder.provider {provider} (search is by words; ours: e5-small, or any server)")
         return None
-    from muniment.memory.outside.embed_http import HttpEmbedder
+    from muniment.memory.outside.openai_embedder import OpenAiEmbedder
 
     unused = set(settings) - _TAKEN - {server.setting, "embedding_dims"}
     passed += [f"embedder.config.{each}" for each in sorted(unused)]
     name = name or server.model or ""
     if not name:
         raise ConfigurationError(f"{provider} needs the name of a model", path="$.embedder.config.model")
-    return HttpEmbedder(_address(server, settings), name, api_key=_key(server, settings, "embedder", provider))
+    return OpenAiEmbedder(_address(server, settings), name, api_key=_key(server, settings, "embedder", provider))
 
 
 def _address(server: _Server, settings: Mapping[str, Any]) -> str:

@@ -143,7 +143,7 @@ class VectorFeatures:
         self,
         name: str,
         embed: Callable[[Sequence[str]], Sequence[Sequence[float]] | Floats],
-        embed_query: Callable[[str], Sequence[float]] | None = None,
+        embed_query: Callable[[str], Sequence[float] | Floats] | None = None,
     ) -> None:
         self._name = name
         self._embed = embed
@@ -190,11 +190,15 @@ def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def own_features(embedder: Embedder | None, fields: Sequence[str] | None) -> tuple[Features, bool]:
     """How a store compares texts itself, which of their fields being read; and whether the texts of a value are one."""
-    joined = embedder is None or not embedder.dim
-    mark = digest_of([None if fields is None else list(fields), joined])[:8]
-    if embedder is None or joined:
+    mark = digest_of([None if fields is None else list(fields), embedder is None])[:8]
+    if embedder is None:
         return WordFeatures(mark), True
-    return VectorFeatures(f"{embedder.identity}-{mark}", embedder.embed), False
+
+    def embed_query(query: str) -> Floats:
+        row: Floats = embedder.embed_queries([query])[0]
+        return row
+
+    return VectorFeatures(f"{embedder.identity}-{mark}", embedder.embed_passages, embed_query), False
 
 
 def given_name(embedder: str) -> str:

@@ -109,10 +109,11 @@ def _tokens(settings: Settings) -> dict[str, Any]:
 
 
 def _embedder(settings: Settings) -> dict[str, Any]:
-    from muniment.memory.outside.embedders import load_embedder
+    from muniment.memory.embedding import load_embedder
 
     try:
-        return {"identity": load_embedder(settings.embedder).identity}
+        found = load_embedder(settings.embedder)
+        return {"identity": "none" if found is None else found.identity}
     except MunimentError as error:
         return {"identity": None, "error": error.to_dict()}
 

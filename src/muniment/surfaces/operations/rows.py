@@ -263,7 +263,6 @@ _BANKS = (
     row("bank", "get_plan", "GET plans/{plan_id}", "read", "tenant", "agent", "user", versioned="plan_id"),
     row("bank", "select_seed", "POST seeds/select", "read", "tenant", "agent", "user", parts=("choice", "terms")),
     row("bank", "flow_map", "GET flow-map", "read", "tenant", "agent", "user"),
-    row("bank", "suggest_thresholds", "POST flow-map/suggest", "read", "tenant", "agent", "user", is_listed=True),
     *_bank_changes("admin", "tenant", "agent"),
     *_bank_changes("write", "user"),
 )

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import click
 
-from muniment.core.outside.system import require
 from muniment.core.scope import Outcome, Verdict
 from muniment.errors import InvalidInput, NotFound
 from muniment.learning.stored_memory import Store
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from muniment.learning.folding import Learned
     from muniment.learning.recalling import Recall
     from muniment.learning.stored_memory import StoredMemory
-    from muniment.rules.flow_map import Suggestion
 
 __all__ = ["flowmap", "fold", "recall"]
 
@@ -282,48 +280,28 @@ _SHOWN_MAX = 20
 
 class _Mapped(NamedTuple):
     snapshot: FlowMapSnapshot
-    suggestions: tuple[Suggestion, ...] | None
-    drawn: list[str]
+    drawn: str | None
+    """The file that the picture was written to."""
 
 
 def _flow_map(call: Call, ask: Callable[[], FlowMapSnapshot]) -> _Mapped:
     snapshot = ask()
-    suggestions = call.handle.suggest_thresholds(snapshot) if call.typed.get("suggest") else None
-    wanted = {kind: call.typed[kind] for kind in ("svg", "png") if kind in call.typed}
-    drawn = [write_bytes(path, _drawn(snapshot, kind), f"$.{kind}") for kind, path in wanted.items()]
-    return _Mapped(snapshot, suggestions, drawn)
+    if "svg" not in call.typed:
+        return _Mapped(snapshot, None)
+    from muniment.rules._flow_picture import to_heatmap_svg
 
-
-def _check_drawing(call: Call) -> None:
-    if "png" in call.typed:
-        require("plots", "a PNG takes matplotlib", "take the SVG, which needs nothing")
-
-
-def _drawn(snapshot: FlowMapSnapshot, kind: str) -> bytes:
-    if kind == "svg":
-        from muniment.rules._flow_picture import to_heatmap_svg
-
-        return to_heatmap_svg(snapshot).encode()
-    from muniment.rules.outside.plots import to_heatmap_png
-
-    return to_heatmap_png(snapshot)
+    return _Mapped(snapshot, write_bytes(call.typed["svg"], to_heatmap_svg(snapshot).encode(), "$.svg"))
 
 
 def _flow_document(call: Call) -> dict[str, Any]:
-    snapshot, suggestions, _ = call.answer
-    more = {} if suggestions is None else {"suggestions": [each.to_wire() for each in suggestions]}
-    return {**snapshot.to_wire(), **more}
+    wire: dict[str, Any] = call.answer.snapshot.to_wire()
+    return wire
 
 
 def _show_flow(call: Call) -> Iterator[str]:
-    snapshot, suggestions, drawn = call.answer
-    yield from _flow_lines(snapshot)
-    for each in suggestions or ():
-        yield f"suggestion: {each.threshold} {each.current:g} → {each.suggested:g}: {each.text}"
-    if suggestions == ():
-        yield "suggestion: none; the thresholds are within what the map allows"
-    for path in drawn:
-        yield f"drawn to {path}"
+    yield from _flow_lines(call.answer.snapshot)
+    if call.answer.drawn is not None:
+        yield f"drawn to {call.answer.drawn}"
 
 
 def _flow_lines(snapshot: FlowMapSnapshot) -> Iterator[str]:
@@ -378,7 +356,6 @@ flowmap = Command(
     "bank.flow_map",
     _show_flow,
     around=_flow_map,
-    calls=("bank.suggest_thresholds",),
     words={
         "bucket_key": Word("One bucket, such as I2|math|clarity_high (default: all)."),
         "since": Word("Runs logged from then on (ISO 8601)."),
@@ -387,10 +364,7 @@ flowmap = Command(
     },
     more={
         "svg": Word("Draw the map as SVG into this file.", metavar="OUT"),
-        "png": Word("Draw the map as PNG into this file (needs the extra `plots`).", metavar="OUT"),
-        "suggest": Word("Say what the map would have the router's thresholds be. Nothing is set.", flag=True),
     },
     document=_flow_document,
-    check=_check_drawing,
     about="At which stages and for which reasons the runs of a bank go wrong, worst first, and what helps.",
 )

@@ -28,7 +28,7 @@ from muniment.surfaces.operations.signatures import Parameter
 if TYPE_CHECKING:
     from muniment.contracts.runs import RolloutSelectBlock, RunCost
     from muniment.handles.runner import Attempt, Done
-    from muniment.rules._records import Expected, Observables, Rate, RateReport, RouteDecision, Rung
+    from muniment.rules._records import Observables, Rate, RateReport, RouteDecision, Rung
 
 __all__ = ["rates", "rollout", "route"]
 
@@ -59,11 +59,9 @@ def _show_decision(call: Call) -> Iterator[str]:
     action = style(decision.action, fg=_ACTIONS[decision.action], bold=True)
     yield f"{action}  {_ladder(decision.rungs) or 'nothing'}{', then synthesis' if decision.synth else ''}"
     if decision.rungs:
-        yield f"expected: {_expectation(decision.expected)}"
+        yield f"cost:     at most {_figure(decision.cost_max)} a task"
     if decision.runs_missing:
         yield f"missing: {counted(decision.runs_missing, 'judged run')}"
-    if decision.cheaper is not None:
-        yield f"cheaper: {decision.cheaper.words}; {_expectation(decision.cheaper.expected)}"
     yield ""
     yield from table(("code", "because"), [[each.code, each.words] for each in decision.reasons])
 
@@ -71,12 +69,6 @@ def _show_decision(call: Call) -> Iterator[str]:
 def _ladder(rungs: Sequence[Rung]) -> str:
     """`1 hot (main), then 3 probe (kroll)`."""
     return ", then ".join(f"{rung.k} {rung.tier} ({rung.mode})" for rung in rungs)
-
-
-def _expectation(expected: Expected) -> str:
-    per_pass = "" if expected.cost_per_pass is None else f", {_figure(expected.cost_per_pass)} a pass"
-    costs = f"{_figure(expected.cost)} a task{per_pass}, at most {_figure(expected.cost_max)}"
-    return f"{expected.pass_rate:.1%} pass at {costs}"
 
 
 def _figure(value: float) -> str:
@@ -101,10 +93,9 @@ route = Command(
         "rules_changed": Word("Its rules have just changed."),
         "pressure": Word("How scarce money is."),
         "cost_max": Word("What the task may still cost.", metavar="COST", type=click.FloatRange(0)),
-        "is_parallel": Word("Attempts of one tier start at once.", "parallel"),
     },
-    about="Tier, mode, how many attempts, how far to go; why; and what would be cheaper. It goes by how the runs of "
-    "its bucket fared that the bank has logged. Nothing is run and nothing is written.",
+    about="Tier, mode, how many attempts, how far to go, and why, by the runs of its bucket that "
+    "the bank has logged. Nothing is run and nothing is written.",
 )
 
 

@@ -1,1 +1,0 @@
-"""What rules ask of the outside: pictures drawn by matplotlib."""
