@@ -304,7 +304,7 @@ def _constraints() -> list[tuple[str, list[Any]]]:
 
 @door_named("verify: every constraint")
 def _verify_constraints(text: str, stack: ExitStack) -> Work:
-    from muniment.verify.verifying import constraints_of, read_output, verify_output
+    from muniment.verify.verify import constraints_of, read_output, verify_output
 
     _, run = new_store(stack)
     sets = [constraints_of(lines) for name, lines in _constraints() if name != "rubric"]

@@ -25,7 +25,8 @@ from muniment.research.store import CITATIONS, NewArtifact, StudyChange, StudyVi
 from muniment.research.urls import URL_CHARS_MAX, cid_of, normalize_url, try_normalize_url, without_credentials
 from muniment.research.waves import gate_of_waves, need_gate, need_stage, without_secrets
 from muniment.verify.facts import Source as CheckedText
-from muniment.verify.facts import SourceText, check_source, fact_score, unit_score
+from muniment.verify.facts import SourceText, check_source
+from muniment.verify.results import fact_score, unit_score
 
 if TYPE_CHECKING:
     from muniment.contracts.runs import FGFCReport

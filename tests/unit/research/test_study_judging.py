@@ -9,8 +9,8 @@ import pytest
 
 from muniment.core.policy import Policy
 from muniment.research.sources import HELD_CHARS_MAX, SourceJudge
-from muniment.verify.composition import compose_result
-from muniment.verify.facts import SourceText, check_facts, fact_score
+from muniment.verify.facts import SourceText, check_facts
+from muniment.verify.results import compose_result, fact_score
 from products import for_each
 
 PAGE = (

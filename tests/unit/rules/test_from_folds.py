@@ -18,7 +18,7 @@ from muniment.rules._gate import ReplayPair, judge_canary, judge_gate, judge_rep
 from muniment.rules._tests import Example, bad_outputs, find_clashes, is_vacuous, make_tests, with_tests
 from muniment.rules.activation import activated, report_change, report_promotion, restored, retired, rule_in, staged
 from muniment.verify.outputs import Output
-from muniment.verify.regression.specs import grade
+from muniment.verify.regression import grade
 
 FOLD = FoldPolicy()
 ASKED = ({"contains": "booked"}, {"words": {"max": 50}}, {"tool_not_called": {"tool": "cancel"}})
@@ -104,7 +104,7 @@ def test_a_strategy_of_a_fold_goes_all_the_way_and_back() -> None:
     memory = staged(memory, "replayed", POLICY, NOW, gate=gate, replay=replay)
     memory = staged(memory, "canary", POLICY, NOW, gate=gate, replay=replay, canary=plan)
     seen = compared("better")
-    verdict = judge_canary(seen, (), POLICY.canary, plan)
+    verdict = judge_canary(seen, POLICY.canary, plan)
     assert verdict.decision == "promote"
     report = report_promotion(
         rule, gate, replay, plan, seen, verdict, POLICY, report_id="p", now=LATER, signed_by="ada"

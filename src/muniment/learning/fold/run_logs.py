@@ -37,7 +37,7 @@ from muniment.learning.rule_state import RuleArm
 from muniment.learning.run_blocks import RunBlocks
 from muniment.learning.stored_memory import Feature, IntentParts, RunFacts, StateParts, StepFacts
 from muniment.store.ledger import LedgerEntry
-from muniment.verify.verdicts import is_pass, says_nothing
+from muniment.verify.results import is_pass, says_nothing
 
 __all__ = ["Finished", "Recalled", "build_capsule", "build_event_log", "build_facts", "steps_of", "without_words"]
 
@@ -426,7 +426,7 @@ def build_capsule(run: Finished, now: str) -> TraceCapsule:
             "schema_version": RULECRAFT_VERSION,
             "trace_id": run.trace_id,
             "created_at": now,
-            "bucket_key": run.bucket_key,
+            "bucket_key": run.bucket_key or derived_bucket(run.intent, _line(asked)),
             "intent_key": intent_key(run.intent),
             "state_key": state_key(run.state),
             "refs": {
