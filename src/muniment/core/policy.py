@@ -320,7 +320,7 @@ class CorpusPolicy(Record):
 class SectionShares(Record):
     """Caps of the sections as shares of max_tokens. They may add up to more than 1: max_tokens binds as well."""
 
-    working_state: Share = 0.6
+    working_state: Share = 0.85
     """Goal, plan and slots of the run."""
     facts: Share = 0.4
     """Facts that stand."""
