@@ -260,13 +260,11 @@ class RecallPolicy(Record):
     """For each standard deviation by which a turn's vector is nearer to the query's than the mean."""
     dense_window: Weight = 0.05
     """For each standard deviation by which the vector of a window of turns is nearer to the query's than the mean."""
-    dense_light: dict[str, Share] = Field(default_factory=lambda: {"wordllama": 0.35})
-    """Embedders (by the name before the `@` of their identity) whose vectors count for less, and how much of it."""
-    dense_english: Items[str] = ("wordllama", "minilm")
+    dense_english: Items[str] = ("e5-small",)
     """Embedders that know English alone: a question in another script is asked by its words only."""
 
     # -- what was learnt --
-    ranking: Annotated[str, Field(pattern=r"^([0-9a-f]{16,64})?$")] = "50a7dfa2056d9836"
+    ranking: Annotated[str, Field(pattern=r"^([0-9a-f]{16,64})?$")] = "51d21bb46c1baee0"
     """The digest (its first 16 signs or more) of the ranking that was learnt over the best candidates; empty: none."""
 
     # -- several answers --
@@ -1375,6 +1373,8 @@ class LedgerPolicy(Record):
     """Entries in one `observe_many`, which is one transaction."""
     index_turns: bool = True
     """Index messages and tool results as they are written, so that `search` finds them."""
+    embed_in_background: bool = True
+    """Make vectors in a thread of the process that writes, where it has an embedder; without it upkeep makes them."""
     clock_back_ms_max: Annotated[Integer, Field(ge=0)] = 300_000
     """How far the clock may step back within a session before we refuse; less is held."""
 
