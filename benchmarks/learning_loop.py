@@ -5,7 +5,7 @@
 
 The solver (`Solver`) draws one of its domain's strategies and tries by it until the puzzle is solved or its budget is
 spent; a try costs one. It has no idea which strategy suits which family. What it is told shifts the odds: strategies
-advised or warned of, and those of runs that passed or failed (`benchmarks.worlds_reading`). Every run goes through
+advised or warned of, and those of runs that passed or failed (`benchmarks.learning.reading`). Every run goes through
 `mem.runner`, which recalls, has the answer checked, and learns. Beside it the same solver with the same puzzles and the
 same draws, told nothing. Cost per pass: all tries, divided by the puzzles that were solved.
 
@@ -31,12 +31,12 @@ import numpy.typing as npt
 
 import muniment
 from benchmarks.harness import RESULTS, report
+from benchmarks.learning.arms import stage_of
+from benchmarks.learning.reading import EXAMPLE, Slot, read_text
 from benchmarks.puzzles import FAMILIES, STRATEGIES, Puzzle, make_puzzle, read_puzzle
-from benchmarks.worlds_arms import stage_of
-from benchmarks.worlds_reading import EXAMPLE, Slot, read_text
 from muniment.contracts.learning import MemoryHint
 from muniment.handles.runner import AgentTask
-from muniment.verify.buckets import bucket_key
+from muniment.verify.results import bucket_key
 
 Array = npt.NDArray[np.float64]
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from benchmarks.learning.arms import lesson_text, stage_of
+from benchmarks.learning.figures import share_interval
+from benchmarks.learning.reading import Slot, concerns, read_text
 from benchmarks.model_puzzles import Desk
-from benchmarks.worlds_arms import lesson_text, stage_of
-from benchmarks.worlds_figures import share_interval
-from benchmarks.worlds_reading import Slot, concerns, read_text
 
 __all__ = ["judged_lesson", "lesson_counts", "outcome_rows"]
 

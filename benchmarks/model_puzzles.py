@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, NamedTuple
 
-from benchmarks.worlds_families import DEEDS, NOUNS, PAIRS, PEOPLE, VALUES, names_of
+from benchmarks.learning.families import DEEDS, NOUNS, PAIRS, PEOPLE, VALUES, names_of
 
 __all__ = ["KINDS", "SYSTEM", "Asked", "Desk", "Made", "asked_of", "calls_in", "make_desks", "play", "user_text"]
 

@@ -61,7 +61,10 @@ def _contents(packet: MemoryPacket, selected_items: list[tuple[str, str]]) -> It
     held.update(("tool", each.ref) for each in short.last_tool_evidence or ())
     held.update(("episode", each.episode_id) for each in long.episodes)
     held.update(("insight", each.id) for each in (*insight.hypotheses, *insight.strategy_sketches, *insight.patterns))
-    selected = Counter(each for each in selected_items if each[0] not in ("summary", "loop"))
+    shown_as = {"profile": "quote"}
+    selected = Counter(
+        (shown_as.get(kind, kind), name) for kind, name in selected_items if kind not in ("summary", "loop")
+    )
     for each in held | selected:
         if held[each] != selected[each]:
             yield f"{':'.join(each)}: {held[each]} times in the packet, {selected[each]} times selected"
@@ -140,7 +143,7 @@ def _citations(packet: MemoryPacket, summed_up: set[str]) -> Iterator[str]:
 def _quotes(pool: Pool, packet: MemoryPacket) -> Iterator[str]:
     """MP-05: every quote stands in the turn it names, word for word."""
     texts: dict[str, list[str]] = {}
-    for turn in (*pool.window, *(hit.turn for hit in pool.hits)):
+    for turn in (*pool.window, *(each.turn for each in (*pool.hits, *pool.profile))):
         texts.setdefault(turn.id, []).append(turn.text)
     said = [(each.evidence_id, each.quote) for each in packet.short_term.key_quotes or ()]
     said += [(each.evidence_id, each.content) for each in packet.short_term.conversation_window or ()]

@@ -163,6 +163,8 @@ class ExtractionPolicy(Record):  # MP-17
 class ProfilePolicy(Record):
     """Who may be given the profile of a user, and how much of it."""
 
+    share: Share = 0.25
+    """A packet spends up to this share of max_tokens on it before anything else that was said."""
     enabled: bool = True
     """False: there is no profile of anybody."""
     users_off: Items[KeyPattern] = ()
@@ -468,8 +470,10 @@ class ComposePolicy(Record):  # MP-18
     """Of turns of about so many tokens the likeliest comes first. A longer one is worth less for its room,"""
     length_discount: Share = 0.75
     """by its length to this power: at 1 one of twice the tokens needs twice the chance, at 0 length does not count."""
+    strong_share: Share = 0.07
+    """Quotes that are worth less than this share of the best one come after what the user said last;"""
     evidence_share: Share = 0.01
-    """Quotes that are worth less than this share of the best one are left out, though there is room,"""
+    """those that are worth less than this share of it are left out, though there is room,"""
     evidence_min: Share = 0.0005
     """and so are those that are less likely evidence than this."""
     found_min: Share = 0.08
@@ -1279,19 +1283,6 @@ class PivotPolicy(Record):
     """Gaps of priority P1 or P2 that must be among the `gaps_min`."""
 
 
-class RankWeights(Record):
-    """What makes a sentence worth its bytes in a summary."""
-
-    support: Weight = 1.0
-    """How well its source supports it, 0 to 1."""
-    coverage: Weight = 0.6
-    """How much it says of what the question and the perspective ask, and of what other findings turn around."""
-    novelty: Weight = 0.8
-    """How little of it is said by the sentences that are in already."""
-    figure: Weight = 0.15
-    """It gives a figure."""
-
-
 class ResearchPolicy(Record):
     """How research runs are routed, checked and bounded."""
 
@@ -1302,11 +1293,10 @@ class ResearchPolicy(Record):
     tracks: TrackShares = TrackShares.model_construct()
     contract: ContractDefaults = ContractDefaults.model_construct()
     pivot: PivotPolicy = PivotPolicy.model_construct()
-    rank: RankWeights = RankWeights.model_construct()
     agent_types: Items[NonEmpty] = ("ClaudeResearcher", "GeminiResearcher", "PerplexityResearcher", "GrokResearcher")
     """The agents that exist, unless the run says which."""
     perspectives_min: Positive = 3
-    """A plain question gets so many; one with more to it gets more, up to the limits."""
+    """A question of one sentence gets so many; each further sentence gets one more, up to the limits."""
 
     output_bytes_max: Positive = 4 * 1024 * 1024
     """An agent's output over this is refused before it is read."""

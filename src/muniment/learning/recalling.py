@@ -10,9 +10,20 @@ from muniment.contracts.learning import MemoryRecallRequest, MemoryRecallRespons
 from muniment.core.canonical import canonical_bytes
 from muniment.core.listing import Listing
 from muniment.core.record import RULECRAFT_VERSION
-from muniment.core.scope import owners_seen
+from muniment.core.scope import bank_owner, owners_seen
 from muniment.core.text.analyzer import analyze
 from muniment.errors import Conflict, InvalidInput, TooLarge
+from muniment.learning._episodes import did_words, tools_of
+from muniment.learning._hints import (
+    BELOW_FLOOR,
+    Dropped,
+    Injection,
+    Recallable,
+    RecallQuestion,
+    group_hints,
+    hand_out,
+    weigh,
+)
 from muniment.learning.banks import (
     find_memory,
     list_memories,
@@ -22,15 +33,13 @@ from muniment.learning.banks import (
     searchable_text,
     store_of,
 )
-from muniment.learning.fold.circumstances import circumstances_so_far
 from muniment.learning.fold.run_logs import steps_of
-from muniment.learning.fold.transcripts import did_words, tools_of
 from muniment.learning.hint_evidence import with_evidence
-from muniment.learning.hint_groups import put_together
-from muniment.learning.hints import BELOW_FLOOR, Dropped, Injection, Recallable, RecallQuestion, weigh
 from muniment.learning.keys import clashes, intent_key, state_key
-from muniment.learning.lesson_recall import as_they_stand, branches_of, hand_out, rates_of, without_stale
-from muniment.learning.lessons.arms import fits_any_run
+from muniment.learning.lessons.arms import fits_any_run, is_lesson, stage_of
+from muniment.learning.lessons.counting import counted
+from muniment.learning.lessons.lately import lately_of
+from muniment.learning.lessons.uses import Uses, uses_of
 from muniment.learning.projection import core_name
 from muniment.learning.recall_reading import latest_recall
 from muniment.learning.stored_memory import IntentParts, StateParts, Store
@@ -43,13 +52,13 @@ from muniment.store.reading import list_entries
 
 if TYPE_CHECKING:
     from muniment.contracts.learning import MemoryHint
+    from muniment.core.policy import LearnPolicy
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope
     from muniment.learning.lesson_state import LessonArm
     from muniment.learning.stored_memory import MemoryKind, StepFacts, StoredMemory
     from muniment.memory.patches import Writer
     from muniment.store.context import Context
-    from muniment.store.ledger import LedgerEntry
 
 __all__ = [
     "METHOD",
@@ -171,7 +180,7 @@ def bucket_named(given: Any) -> str | None:
     """A bucket key that can be read, or none."""
     bucket = bucket_given(given)
     if bucket is not None:
-        from muniment.verify.buckets import parse_bucket_key
+        from muniment.verify.results import parse_bucket_key
 
         parse_bucket_key(bucket)
     return bucket
@@ -204,7 +213,7 @@ def features_of(
     intent: IntentParts, state: StateParts, bucket_key: str | None, own: Mapping[str, Any]
 ) -> dict[str, Any]:
     """What predicates may be about, before a run acts."""
-    from muniment.verify.buckets import parse_bucket_key
+    from muniment.verify.results import parse_bucket_key
 
     features: dict[str, Any] = {**intent.to_wire(), **state.to_wire()}
     if state.mode is not None:
@@ -246,11 +255,10 @@ def recall(
         None if intent is None else intent_key(intended),
         None if state is None else state_key(standing),
     )
-    first, steps = _steps_so_far(ctx, scope)
+    steps = _steps_so_far(ctx, scope)
     tools = tools_of(steps).union(intended.required_tools or ())
     known = features_of(intended, standing, bucket_key, own)
-    did, found = "; ".join(did_words(steps)), circumstances_so_far(own, (*first, *steps))
-    asked = RecallQuestion(moment, bucket_key, keys[0], keys[1], tools, known, did, found, tools_of((*first, *steps)))
+    asked = RecallQuestion(moment, bucket_key, keys[0], keys[1], tools, known, own, "; ".join(did_words(steps)))
     for _ in range(_TRIES):
         recalled = _ask(ctx, scope, query, asked, stores, most, own, is_look=not keep)
         if not keep or _tell(writer, recalled):
@@ -258,19 +266,11 @@ def recall(
     raise Conflict("what was recalled is being forgotten", hint="recall again")
 
 
-def _steps_so_far(ctx: Context, scope: Scope) -> tuple[tuple[StepFacts, ...], tuple[StepFacts, ...]]:
-    """What a run did first, where it is long: what each tool answered first stands there. And what it has done until
-    now, by its newest entries: runs are looked for by it as by the words of the task.
-    """
-
-    def read(descending: bool) -> list[LedgerEntry]:
-        asked = Listing(descending=descending, limit=_ENTRIES_READ_MAX)
-        return list(list_entries(ctx, scope.tenant_id, scope.user_id, scope.session_id, scope.run_id, asked))
-
-    newest = read(descending=True)[::-1]
-    oldest = read(descending=False) if len(newest) == _ENTRIES_READ_MAX else []
-    first, steps = (steps_of([entry for entry in entries if entry.body is not None]) for entries in (oldest, newest))
-    return first, steps
+def _steps_so_far(ctx: Context, scope: Scope) -> tuple[StepFacts, ...]:
+    """What a run has done until now, by its newest entries: runs are looked for by it as by the words of the task."""
+    asked = Listing(descending=True, limit=_ENTRIES_READ_MAX)
+    newest = list(list_entries(ctx, scope.tenant_id, scope.user_id, scope.session_id, scope.run_id, asked))[::-1]
+    return steps_of([entry for entry in newest if entry.body is not None])
 
 
 def _ask(
@@ -287,20 +287,11 @@ def _ask(
     policy = ctx.policy.learn
     found, waiting = ctx.engine.read(
         scope.tenant_id,
-        lambda reader: as_they_stand(
-            reader, scope, gather(ctx, reader, scope, query, asked, stores), policy, asked.intent_key
-        ),
+        lambda reader: _with_uses(reader, scope, gather(ctx, reader, scope, query, asked, stores), policy, asked),
     )
     run_id = None if is_look else scope.run_id
-    rates = rates_of(found, asked, query, run_id, policy)
     weighed, dropped = weigh(found, asked, policy)
-    branches = branches_of(found, asked, run_id, policy)
-    grouped = put_together(weighed, rates, query, branches)
-    if all(each.way is None for each in grouped.kept):  # ways cannot be compared, or none is to be tried
-        fresh, stale = without_stale(found)
-        weighed, dropped = weigh(fresh, asked, policy)
-        grouped = put_together(weighed)
-        dropped += stale
+    grouped = group_hints(weighed, asked, policy.lessons, run_id)
     injection, arms, told_ids = hand_out(grouped.kept, most, run_id, policy, ctx.counter.count)
     dropped += grouped.dropped
     cited = ctx.engine.read(scope.tenant_id, lambda reader: with_evidence(reader, scope, injection.hints))
@@ -330,6 +321,31 @@ def _ask(
         | ({} if note is None else {"note": note})
     )
     return Recall(request, response, injection, (*dropped, *waiting), told_ids, arms)
+
+
+def _with_uses(
+    reader: Reader, scope: Scope, found: Sequence[Recallable], policy: LearnPolicy, asked: RecallQuestion
+) -> tuple[list[Recallable], list[Dropped]]:
+    """The candidates with what came of them counted in; and lessons that wait for their trial, which reach no prompt.
+
+    Nothing is counted of what is for other work than this intent, which is dropped whatever came of it.
+    """
+    waiting = {each.memory.id for each in found if is_lesson(each.memory) and stage_of(each.memory) == "candidate"}
+    kept = [each for each in found if each.memory.id not in waiting]
+    uses: dict[str, Uses] = {}
+    for level in {each.memory.level for each in kept}:
+        mine = [
+            each.memory
+            for each in kept
+            if each.memory.level == level and not clashes(asked.intent_key, each.memory.record.get("intent_key"))
+        ]
+        uses |= uses_of(reader, bank_owner(scope, level), mine, policy.lessons.uses_max)
+    counting = [(each, uses.get(each.memory.id, Uses())) for each in kept]
+    standing = [
+        each._replace(memory=counted(each.memory, own.uses), lately=lately_of(own, policy.lessons.half_life_runs))
+        for each, own in counting
+    ]
+    return standing, [Dropped(each.memory.id, "candidate") for each in found if each.memory.id in waiting]
 
 
 def _nothing_fits(found: Sequence[Recallable], dropped: Sequence[Dropped]) -> str:

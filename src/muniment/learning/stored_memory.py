@@ -135,7 +135,7 @@ class RunFacts(Record):
     task: Absent[str] = None
     """Which task it was, by a digest of the whole request: runs that were asked the same have the same."""
     asked_form: Absent[str] = None
-    """The form of the whole request, by a digest: the same where numbers, ids, names and courtesies differ."""
+    """A digest of the words of the request without its numbers."""
     attempt: Absent[Count] = None
     """Of several attempts at one task, which one this was: what follows a failure is compared with its like."""
     said: Absent[str] = None

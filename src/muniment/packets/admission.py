@@ -98,7 +98,7 @@ class Admission:
         self.wall = Wall(pool.insights, request.purpose)
         asked = " ".join((request.query[:_QUERY_CHARS_MAX], *self.cues.keywords))
         self.terms = frozenset(analyze(asked[:_QUERY_CHARS_MAX]))
-        self.turns = {turn.id: turn for turn in chain(pool.window, [hit.turn for hit in pool.hits])}
+        self.turns = {turn.id: turn for turn in chain(pool.window, pool.quotable)}
         self.lines = {
             line.evidence_id: line
             for line in chain(*(episode.lines for episode in pool.episodes), pool.summary)

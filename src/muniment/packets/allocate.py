@@ -207,7 +207,8 @@ class _Filling:
                 self._never[candidate.name] = ("superseded", {"by": candidate.after})
             return
         other = held or (self._about.get(candidate.about) if candidate.about else None)
-        if other is not None and other is not held and other.candidate.block != "tools":
+        keeps_place = other is not None and other is not held and other.candidate.block != "tools"
+        if other is not None and keeps_place and not _moves(other.candidate, candidate):
             candidate = self._in_place_of(other.candidate, candidate)
         credit = 0 if other is None else other.price
         found = self._fitted(offer, candidate, room + credit, may_cut=offer.may_cut and not is_floor)
@@ -387,8 +388,8 @@ def floors_of(policy: ComposePolicy, purpose: Purpose, budget: PacketBudget, tok
 
 
 def _moves(held: Candidate, candidate: Candidate) -> bool:
-    """Does a result of the last turns belong where it was called, and not among the lines about results?"""
-    return held.block == "tools" and candidate.block == "window"
+    """Does one of the last turns belong where it was said, and not among results or what is known of the user?"""
+    return held.block in ("tools", "profile") and candidate.block == "window"
 
 
 def _says_all(told: str, text: str) -> bool:

@@ -521,8 +521,9 @@ def _written_request(request: ComposeRequest) -> dict[str, Any]:
 
 
 def _found_turns(pool: Pool) -> set[str]:
-    """The events that came out of the index: what was searched for, and what episodes were formed of."""
-    return {hit.turn.id for hit in pool.hits}.union(*(episode.sources for episode in pool.episodes))
+    """The events that came out of the index: what was searched for, the profile, and what episodes were formed of."""
+    found = {turn.id for turn in pool.quotable}
+    return found.union(*(episode.sources for episode in pool.episodes))
 
 
 def _turns(pool: Pool) -> set[str]:

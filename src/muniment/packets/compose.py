@@ -32,7 +32,7 @@ from muniment.contracts.packet import (
 from muniment.core.canonical import Written, canonical_bytes
 from muniment.core.policy import ComposePolicy
 from muniment.core.ports.models import TokenCounter, adds_lines, weighing
-from muniment.core.record import JsonObject, Record
+from muniment.core.record import JsonObject, JsonValue, Record
 from muniment.memory.facts.records import is_instruction
 from muniment.packets.admission import Admission, emitted_ts
 from muniment.packets.allocate import (
@@ -52,6 +52,7 @@ from muniment.packets.conversation import (
     ShownLine,
     cued_turns,
     offer_loops,
+    offer_profile,
     offer_quotes,
     offer_summary,
     offer_tools,
@@ -64,6 +65,7 @@ from muniment.packets.page.layout import (
     ANSWER_MARKS,
     EXCERPTS,
     MARKS,
+    PROFILE,
     Page,
     Sheet,
     excerpt_note,
@@ -191,15 +193,17 @@ def _offers(admission: Admission, notes: Explanation) -> list[Offer]:
     return [
         *offer_state(admission, notes),
         *facts.instructions,
+        *summary,
+        *offer_profile(admission, notes),
         *facts.matched,
         *offer_procedures(admission, notes),
-        *summary,
         *window,
         *([*tools, *loops] if admission.purpose == "tool" else [*loops, *tools]),
         *facts.unmatched,
         *quotes.found,
         *offer_insights(admission, notes),
         *quotes.own,
+        *quotes.weak,
         *episodes,
         *(offer._replace(most=None, pot=None) for offer in shared),
     ]
@@ -355,7 +359,7 @@ class _Draft:
                 Explain,
                 selected=(),
                 omitted=(),
-                filters={**filters, "evidence": evidence, **self._excerpts()},
+                filters={**filters, "evidence": evidence, **self._profile(), **self._excerpts()},
                 conflicts=tuple(ConflictNote.from_wire(note) for note in self._notes()),
                 determinism=determinism,
             ),
@@ -367,7 +371,9 @@ class _Draft:
     def _short_term(self) -> ShortTerm:
         """Lists that are empty are left out, as the document lets them."""
         lists: dict[str, list[Any]] = {
-            "key_quotes": [each for shown in self._items("quotes") for each in _quotes(KeyQuote, "quote", shown)],
+            "key_quotes": [
+                each for shown in self._items("profile", "quotes") for each in _quotes(KeyQuote, "quote", shown)
+            ],
             "conversation_window": [
                 each for shown in self._items("window") for each in _quotes(ConversationTurn, "content", shown)
             ],
@@ -440,16 +446,21 @@ class _Draft:
                 detail = f"{each.fact.fact_key} rests on a fact that no longer holds"
                 yield {"type": "stale_dependency", "detail": detail, "fact_ids": [each.fact.fact_id]}
         superseded = self._admission.superseded
-        quoted = [shown.turn.id for shown in self._items("quotes", "window")]
+        quoted = [shown.turn.id for shown in self._items("profile", "quotes", "window")]
         present = {*quoted, *(tool.ref for tool in self._items("tools"))}
         for name in quoted:
             if name in superseded:
                 note: JsonObject = {"type": SUPERSEDED, "detail": "the call was made again", "evidence_id": name}
                 yield note | ({"superseded_by": superseded[name]} if superseded[name] in present else {})
 
+    def _profile(self) -> JsonObject:
+        """The events whose quotes are the profile of the user, for whoever lays the packet out."""
+        ids: list[JsonValue] = [shown.turn.id for shown in self._items("profile")]
+        return {PROFILE: ids} if ids else {}
+
     def _excerpts(self) -> JsonObject:
         """Which stretches of long results are quoted, and how long these are: what the page says of the rest."""
-        shown: list[ShownTurn] = self._items("quotes", "window")
+        shown: list[ShownTurn] = self._items("profile", "quotes", "window")
         held: JsonObject = {each.turn.id: excerpt_note(each.excerpt) for each in shown if each.excerpt is not None}
         return {EXCERPTS: held} if held else {}
 

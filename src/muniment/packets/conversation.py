@@ -43,6 +43,7 @@ __all__ = [
     "ShownLine",
     "cued_turns",
     "offer_loops",
+    "offer_profile",
     "offer_quotes",
     "offer_summary",
     "offer_tools",
@@ -240,6 +241,33 @@ def offer_window(admission: Admission, notes: Explanation) -> list[Offer]:
     return offers
 
 
+def offer_profile(admission: Admission, notes: Explanation) -> list[Offer]:
+    """What the profile chose, by the gate's scores, then the newest. Nothing of it is cut: it is short."""
+    offers: list[tuple[int, Offer]] = []
+    query = _folded(admission.request.query)
+    names = names_of("profile", [each.turn.id for each in admission.pool.profile])
+    for name, each in zip(names, admission.pool.profile, strict=True):
+        turn, text = each.turn, each.turn.text[each.start : each.end]
+        if (reason := admission.bars_turn(turn)) is not None:
+            notes.omit(name, reason)
+        elif _folded(turn.text) == query:
+            notes.omit(name, "duplicate", of="query")
+        else:
+            candidate = _turn_candidate(
+                admission,
+                name,
+                "profile",
+                turn,
+                (instant_order(turn.ts), turn.session_id, turn.seq),
+                round(max(each.safety, each.wish) / 255, 4),
+                ("safety" if each.safety >= each.wish else "wish",),
+                heading=day_heading(_day(turn.ts)),
+                shown=ShownTurn(turn, text),
+            )
+            offers.append((-max(each.safety, each.wish), Offer(candidate, may_cut=False)))
+    return [offer for _, offer in sorted(offers, key=lambda pair: pair[0])]
+
+
 class QuoteOffers(NamedTuple):
     """The turns that may be quoted."""
 
@@ -247,6 +275,8 @@ class QuoteOffers(NamedTuple):
     """What a cue points at, then what the search found, by its chance of being evidence for the room it takes."""
     own: list[Offer]
     """What the user said lately, newest first; turns of one word that counts ("Thanks!") come last."""
+    weak: list[Offer]
+    """What is hardly evidence: less than newer words of the user's own."""
 
 
 _RESULT_TOKENS = 160
@@ -261,15 +291,17 @@ def offer_quotes(admission: Admission, notes: Explanation) -> QuoteOffers:
     most = int(policy.quote_share * admission.request.budget.max_tokens)
     names = names_of("quote", [hit.turn.id for hit in hits])
     worths = [worth_of(hit, policy, min(most, _RESULT_TOKENS)) for hit in hits]
-    least = max(worths, default=0.0) * policy.evidence_share
+    best = max(worths, default=0.0)
     query = _folded(admission.request.query)
     found: list[tuple[str, HitCandidate]] = []
     own: list[tuple[str, HitCandidate]] = []
+    weak: list[tuple[str, HitCandidate]] = []
     taken: set[str] = set()
     carried = [-_carried(hit) for hit in hits]
     for cues, worth, name, hit in sorted(zip(carried, [-each for each in worths], names, hits, strict=True)):
         turn = hit.turn
-        is_strong = -worth >= least and hit.score >= policy.evidence_min
+        is_evidence = -worth >= best * policy.evidence_share and hit.score >= policy.evidence_min
+        is_strong = is_evidence and -worth >= best * policy.strong_share
         if (reason := admission.bars_turn(turn)) is not None:
             notes.omit(name, reason)
         elif not turn.text.strip():
@@ -284,6 +316,9 @@ def offer_quotes(admission: Admission, notes: Explanation) -> QuoteOffers:
         elif SAID_LATELY in hit.reasons:
             taken.add(turn.id)
             own.append((name, hit))
+        elif is_evidence:
+            taken.add(turn.id)
+            weak.append((name, hit))
         else:
             notes.omit(name, "weak_evidence")
     if not admission.request.query.strip():
@@ -306,6 +341,7 @@ def offer_quotes(admission: Admission, notes: Explanation) -> QuoteOffers:
             for name, hit in found
         ],
         [Offer(_quote_candidate(admission, name, hit), may_cut=False) for name, hit in own],
+        [Offer(_quote_candidate(admission, name, hit), may_cut=False) for name, hit in weak],
     )
 
 
@@ -397,6 +433,7 @@ def _turn_candidate(
     heading: str = "",
     after: str | None = None,
     voice: str = "said",
+    shown: ShownTurn | None = None,
 ) -> Candidate:
     def write(shown: ShownTurn) -> str:
         return _turn_line(admission, shown)
@@ -408,7 +445,7 @@ def _turn_candidate(
     return Candidate(
         name,
         block,
-        whole_turn(turn, admission.terms),
+        shown or whole_turn(turn, admission.terms),
         order,
         write,
         score,
@@ -418,7 +455,7 @@ def _turn_candidate(
         shorten,
         after,
         # Among the last turns a short answer stands where it was given, also the second time.
-        voice if block == "quotes" or turn.kind == "tool_result" else "",
+        voice if block != "window" or turn.kind == "tool_result" else "",
         _words_of,
     )
 

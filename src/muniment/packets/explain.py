@@ -142,6 +142,7 @@ def candidates_of(pool: Pool, purpose: Purpose) -> Iterator[tuple[str, str, str]
         "fact": [each.fact.fact_id for each in pool.facts],
         "procedure": [each.procedure.procedure_id for each in pool.procedures],
         "summary": [each.evidence_id for each in pool.summary],
+        "profile": [each.turn.id for each in pool.profile],
         "quote": [each.turn.id for each in pool.hits],
         "loop": [str(at) for at in range(len(pool.loops))],
         "turn": [each.id for each in pool.window],

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Fate", "Fates"]
 
-_SAID = ("quote", "turn", "tool", "summary")
+_SAID = ("profile", "quote", "turn", "tool", "summary")
 """Kinds under which the words of one event may be a candidate."""
 _GATHERED = {"quote": "turns", "turn": "window", "tool": "tools", "episode": "sessions"} | {
     "procedure": "procedures", "insight": "insights", "loop": "questions",
@@ -92,6 +92,7 @@ class Fates:
             *(("fact", each.fact.fact_id, each.recorded_at) for each in pool.facts),
             *(("procedure", each.procedure.procedure_id, each.recorded_at) for each in pool.procedures),
             *(("insight", each.insight.id, each.recorded_at) for each in pool.insights),
+            *(("profile", each.turn.id, each.turn.ts) for each in pool.profile),
             *(("quote", each.turn.id, each.turn.ts) for each in pool.hits),
             *(("turn", each.id, each.ts) for each in pool.window),
             *(("summary", each.evidence_id, each.ts) for each in pool.summary),

@@ -22,6 +22,7 @@ from muniment.memory.facts.projection import words_of
 from muniment.memory.facts.records import StoredInsight, StoredProcedure
 from muniment.memory.facts.rules import is_many_valued
 from muniment.memory.index import load_index
+from muniment.memory.profile import LASTING_MIN, build_profile
 from muniment.memory.query import QUERY_CHARS_MAX
 from muniment.memory.reasons import NOTHING, Wanted, match_text, read_wanted
 from muniment.memory.results.call_marks import changed, did
@@ -40,6 +41,7 @@ from muniment.packets.pool import (
     NotGathered,
     Pool,
     ProcedureCandidate,
+    ProfileCandidate,
     ToolCandidate,
 )
 from muniment.packets.run_state import gather_run
@@ -81,7 +83,9 @@ def gather(
     if not request.exclude_session:
         session = _last(ctx, reader, request, _in_session(request, scope.session_id), SESSION_TURNS)
     window = session[-policy.compose.window_turns :] if policy.compose.window_turns else session[:0]
+    about = {hit.turn.id: hit.turn for hit in found.hits}  # of a long result, what matches the query
     summary = None if request.exclude_session else read_summary(ctx, reader, scope, session)
+    profile = () if policy.memory.profile.share == 0 else _profile(ctx, reader, request, policy)
     run = gather_run(reader, scope, wanted, policy.compose, opening, cues.holds if cues.is_wall else None)
     results = _key_results(ctx, reader, request, policy.compose, index, session)
     tools = tuple(_tool(read) for read in results)
@@ -92,12 +96,13 @@ def gather(
         "procedures": stores.procedures,
         "insights": stores.insights,
         "hits": quotable.hits,
-        "window": tuple(read.turn for read in window),
+        "window": tuple(about.get(read.turn.id, read.turn) for read in window),
         "summary": () if summary is None else summary.lines,
         "loops": (*run.loops, *_gleaned(ctx, scope.tenant_id, _loops, _within(session, cues))),
         "tools": tools,
         "episodes": episodes.episodes,
         "run": run.basis,
+        "profile": profile,
         "not_gathered": tuple(
             counted
             for counted in (
@@ -112,6 +117,33 @@ def gather(
         ),
     }
     return Pool.unchecked(fields, set(fields) - ({"run"} if run.basis is None else set()))  # of records that are ours
+
+
+def _profile(ctx: Context, reader: Reader, request: ComposeRequest, policy: Policy) -> tuple[ProfileCandidate, ...]:
+    """The lines of the user's profile that this packet may hold, one stretch of each turn."""
+    scope = request.scope
+    lines = build_profile(
+        ctx,
+        reader,
+        scope.tenant_id,
+        scope.user_id,
+        int(policy.memory.profile.share * request.budget.max_tokens),
+        purpose=request.purpose,
+        policy=policy,
+        query=request.query,
+        without=scope.session_id if request.exclude_session else None,
+    )
+    lines = [line for line in lines if max(line.safety, line.wish) >= LASTING_MIN]
+    turns = turns_by_id(ctx, reader, scope.tenant_id, [line.event_id for line in lines], is_asked_later=True)
+    stretches: dict[str, ProfileCandidate] = {}
+    for line in lines:
+        start, safety, wish = line.start, line.safety, line.wish
+        if (other := stretches.get(line.event_id)) is not None:
+            start, safety, wish = other.start, max(safety, other.safety), max(wish, other.wish)
+        turn = turns[line.event_id].read.turn
+        given = {"turn": turn, "start": start, "end": line.end, "safety": safety, "wish": wish}
+        stretches[line.event_id] = ProfileCandidate.unchecked(given, set(given))
+    return tuple(stretches.values())
 
 
 def _within(turns: list[ReadTurn], cues: AskedCues) -> list[ReadTurn]:

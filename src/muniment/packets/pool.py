@@ -37,6 +37,7 @@ __all__ = [
     "NotGathered",
     "Pool",
     "ProcedureCandidate",
+    "ProfileCandidate",
     "RunBasis",
     "ToolCandidate",
     "ids_in_kept",
@@ -62,6 +63,17 @@ class HitCandidate(Record):
     score: Number
     parts: dict[str, float]
     reasons: Items[str]
+
+
+class ProfileCandidate(Record):
+    """A stretch of one of the user's turns that the profile chose, with the gate's scores of it."""
+
+    turn: Turn
+    start: Count
+    end: Count
+    """Characters of the turn's text."""
+    safety: Count
+    wish: Count
 
 
 class FactCandidate(Record):
@@ -241,12 +253,19 @@ class Pool(Record):
     tools: Items[ToolCandidate]
     episodes: Items[EpisodeCandidate]
     run: Absent[RunBasis] = None
+    profile: Items[ProfileCandidate] = ()
+    """What protects the user and what they asked for lastingly, oldest first."""
     not_gathered: Items[NotGathered] = ()
     """What the stores hold besides, counted. A kind of which everything is here is not named."""
 
+    @property
+    def quotable(self) -> list[Turn]:
+        """The turns that may be quoted: those of the profile, and those that were searched for."""
+        return [*(each.turn for each in self.profile), *(hit.turn for hit in self.hits)]
+
     def evidence_ids(self) -> set[str]:
         """All evidence that something of the pool rests on, and that so may get a mark."""
-        ids = {hit.turn.id for hit in self.hits} | {turn.id for turn in self.window}
+        ids = {turn.id for turn in (*self.quotable, *self.window)}
         for line in self.summary:
             ids.update((line.evidence_id, *(line.sources or ())))
         ids |= {tool.ref for tool in self.tools}
@@ -269,10 +288,14 @@ class Pool(Record):
             for hit in self.hits
         ]
         kept["window"] = [_kept_turn(turn) for turn in self.window]
+        kept["profile"] = [
+            {"turn": each.turn.id, "start": each.start, "end": each.end, "safety": each.safety, "wish": each.wish}
+            for each in self.profile
+        ]
         return kept
 
 
-_KEPT_APART: dict[str, Any] = {"hits": True, "window": True}
+_KEPT_APART: dict[str, Any] = {"hits": True, "window": True, "profile": True}
 
 
 def _kept_turn(turn: Turn) -> str | JsonObject:
@@ -281,7 +304,7 @@ def _kept_turn(turn: Turn) -> str | JsonObject:
 
 def ids_in_kept(wire: dict[str, Any]) -> list[str]:
     """The ids of the turns that a kept pool names and does not hold."""
-    named = [*(hit["turn"] for hit in wire["hits"]), *wire["window"]]
+    named = [*(each["turn"] for each in (*wire["hits"], *wire.get("profile", ()))), *wire["window"]]
     return list(dict.fromkeys(turn for turn in named if isinstance(turn, str)))
 
 
@@ -310,7 +333,10 @@ def read_kept(wire: dict[str, Any], turns: Mapping[str, Turn]) -> Pool:
     hits = [{name: hit[name] for name in HitCandidate.model_fields if name in hit} for hit in wire["hits"]]
     for hit in hits:
         hit["turn"] = whole(hit["turn"])
-    return Pool.from_wire({**wire, "hits": hits, "window": [whole(turn) for turn in wire["window"]]})
+    profile = [{**each, "turn": whole(each["turn"])} for each in wire.get("profile", ())]
+    return Pool.from_wire(
+        {**wire, "hits": hits, "profile": profile, "window": [whole(turn) for turn in wire["window"]]}
+    )
 
 
 def written_table(table: Mapping[str, str | int]) -> Written:

@@ -17,12 +17,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, TypeVar
 
 from muniment.contracts.snapshot import CompactionSnapshot, SnapshotValidation
-from muniment.core.canonical import canonical_bytes, salted_digest, short_id
+from muniment.core.canonical import canonical_bytes, canonical_text, parse_json, read_canonical, salted_digest, short_id
 from muniment.core.listing import Listing, Placed, matches
 from muniment.core.policy import CompactionPolicy
 from muniment.core.ports.engine import Condition, Count
-from muniment.core.ports.rows import get, select, stream, texts
-from muniment.core.ports.schema import ENTRIES, ITEMS, LINKS, EntryRow
+from muniment.core.ports.rows import by_ids, get, select, stream, texts
+from muniment.core.ports.schema import ENTRIES, ITEMS, LINKS, PARTS, EntryRow
 from muniment.core.record import JsonObject
 from muniment.core.requests import Expect, FromOne, Request, checked
 from muniment.errors import (
@@ -523,6 +523,8 @@ class _Sealed(NamedTuple):
     document: dict[str, Any]
     salt: bytes
     entry_id: str
+    head: dict[str, Any] | None = None
+    """What version 0.1 sealed instead of the document: it kept long lists apart, and `trees` names them."""
 
 
 def snapshot_body(document: JsonObject, salt: bytes, entry_id: str) -> JsonObject:
@@ -538,7 +540,9 @@ def snapshot_digest(document: JsonObject, salt: bytes) -> str:
 def _sealed(item: Item) -> _Sealed:
     try:
         body = item.plain()
-        return _Sealed(dict(body["document"]), bytes.fromhex(body["salt"]), body["entry_id"])
+        head = body.get("head")
+        document = body["document"] if head is None else head["document"]
+        return _Sealed(dict(document), bytes.fromhex(body["salt"]), body["entry_id"], head)
     except (KeyError, TypeError, ValueError):
         raise _altered(item, "is not one that was written here") from None
 
@@ -557,12 +561,40 @@ def _read(reader: Reader, tenant_id: str, item: Item) -> dict[str, Any]:
     sealed = _sealed(item)
     anchor = _anchor(reader, tenant_id, item, sealed.entry_id)
     try:
-        is_same = anchor.get("digest") == snapshot_digest(sealed.document, sealed.salt)
+        whole = sealed.document if sealed.head is None else sealed.head
+        is_same = anchor.get("digest") == snapshot_digest(whole, sealed.salt)
     except InvalidInput:
         is_same = False
     if not is_same:
         raise _altered(item, "is not what the ledger says: its digest differs", entry_id=sealed.entry_id)
-    return sealed.document
+    return sealed.document if sealed.head is None else _joined(reader, item, sealed)
+
+
+def _joined(reader: Reader, item: Item, sealed: _Sealed) -> dict[str, Any]:
+    """A snapshot of version 0.1, its long lists put back: leaves of 8 elements below nodes of 32 names, each part
+    named by its salted hash."""
+
+    def elements(name: str, count: int) -> list[Any]:
+        (part,) = by_ids(reader, PARTS, [bytes.fromhex(name)], column="hash", where=(("owner", "=", item.id),)) or [
+            None
+        ]
+        if part is None or salted_digest(sealed.salt, (part.body or "").encode()) != part.hash:
+            raise _altered(item, f"lacks its part {name}, or that was altered")
+        held, span = read_canonical(part.body or ""), 8
+        if count <= span:
+            return list(held)
+        while span * 32 < count:
+            span *= 32
+        return [each for at, below in enumerate(held) for each in elements(below, min(span, count - at * span))]
+
+    document: dict[str, Any] = parse_json(canonical_text(sealed.document))
+    for path, tree in (sealed.head or {})["trees"].items():
+        *above, last = path.split(".")
+        here = document
+        for key in above:
+            here = here[key]
+        here[last] = elements(tree["root"], tree["count"])
+    return document
 
 
 def _anchor(reader: Reader, tenant_id: str, item: Item, entry_id: str) -> JsonObject:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.learning.reading import Slot, read_text
 from benchmarks.learning_model import Bench, main, read_answers
 from benchmarks.model_figures import judged_lesson
 from benchmarks.model_puzzles import asked_of, calls_in, make_desks, play, user_text
-from benchmarks.worlds_reading import Slot, read_text
 
 from products import for_each
 

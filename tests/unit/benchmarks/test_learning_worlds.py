@@ -5,12 +5,12 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from benchmarks.worlds_arms import ARMS, Ours, effect_of, families_of, play_arm, stream_of
-from benchmarks.worlds_attacks import MARK, injected_calls, play_attack, poisoned_verdict, wanted_of
-from benchmarks.worlds_code import BUGS, CHANGES, PIECES, mended, outcome_of, source_of
-from benchmarks.worlds_families import expected_told, segment_of, shares_told
-from benchmarks.worlds_figures import arm_rows, drift_rows, lesson_rows, line_rows
-from benchmarks.worlds_reading import Slot, concerns, read_text
+from benchmarks.learning.arms import ARMS, Ours, effect_of, families_of, play_arm, stream_of
+from benchmarks.learning.attacks import MARK, injected_calls, play_attack, poisoned_verdict, wanted_of
+from benchmarks.learning.code import BUGS, CHANGES, PIECES, mended, outcome_of, source_of
+from benchmarks.learning.families import expected_told, segment_of, shares_told
+from benchmarks.learning.figures import arm_rows, drift_rows, lesson_rows, line_rows
+from benchmarks.learning.reading import Slot, concerns, read_text
 
 import muniment
 from products import for_each

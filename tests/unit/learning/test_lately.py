@@ -15,7 +15,6 @@ from muniment.core.policy import FoldPolicy, LearnPolicy, LessonPolicy
 from muniment.learning.fold.planning import fold
 from muniment.learning.lesson_state import LessonUse
 from muniment.learning.lessons.arms import draw_arms
-from muniment.learning.lessons.fared import fared_alike
 from muniment.learning.lessons.lately import Lately, lately_of, share_of
 from muniment.learning.lessons.life import gave_place
 from muniment.learning.lessons.uses import Uses
@@ -115,91 +114,6 @@ def test_a_trial_that_does_not_look_like_helping_gives_its_place_and_waits() -> 
     assert gave_place(lesson("a", "active"), 8, 0.2, "2026-01-02T00:00:00Z") is None
 
 
-# -- episodes -----------------------------------------------------------------------------------------
-
-
-def episode(number: int, did: str) -> StoredMemory:
-    plain = {"id": f"rm_{number:03}", "kind": "reasoning", "level": "user", "version": 1, "status": "active"}
-    record = {"intent_key": "intent|domain=shop|family=lookup", "did": f"Did: {did}"}
-    at = f"2026-01-01T00:{number // 60:02}:{number % 60:02}.000000Z"
-    return StoredMemory.from_wire(plain | {"record": record, "created_at": at})
-
-
-WAYS = ("open, then by_name, then close", "open, then by_number, then close", "open, then by_hand, then close")
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("rate", [0.3, 0.5, 0.75, 0.95])
-def test_noise_alone_seldom_makes_an_episode_stale(rate: float) -> None:
-    """Three ways that pass alike: of the episodes looked at after each run few are left out."""
-    random, looked, gone = Random(11), 0, 0
-    for _ in range(6):
-        made = []
-        for number in range(60):
-            made.append((episode(number, random.choice(WAYS)), random.random() < rate))
-            if number >= 12 and number % 4 == 0:
-                fared = fared_alike(made[-40:], POLICY.half_life_runs)
-                looked += len(fared)
-                gone += sum(each.is_stale for each in fared.values())
-    assert gone / looked <= 0.08
-
-
-@pytest.mark.soak
-def test_an_episode_whose_likes_begin_to_fail_is_stale_soon_and_comes_back() -> None:
-    """By name passes, then by number, then by name again; half of the runs try the one, half the other."""
-    random, first, back = Random(3), [], []
-    for _ in range(20):
-        made: list[tuple[StoredMemory, bool]] = []
-        gone, again = None, None
-        for number in range(120):
-            way = random.choice(WAYS[:2])
-            right = WAYS[0] if not 40 <= number < 80 else WAYS[1]
-            made.append((episode(number, way), random.random() < (0.8 if way == right else 0.2)))
-            fared = fared_alike(made[-64:], POLICY.half_life_runs)
-            old = next((fared[memory.id] for memory, _ in made[-64:] if WAYS[0] in str(memory.record["did"])), None)
-            if number >= 40 and gone is None and old is not None and old.is_stale:
-                gone = number - 39
-            if number >= 80 and again is None and old is not None and not old.is_stale:
-                again = number - 79
-        first.append(gone or 99)
-        back.append(again or 99)
-    assert sorted(first)[10] <= 24
-    assert sorted(back)[10] <= 16
-
-
-def test_what_was_done_and_not_what_was_told_speaks_for_an_episode() -> None:
-    """Fresh passes stand first though the old ones were told, and confirmed, again and again."""
-    made = [(episode(number, WAYS[0]), True) for number in range(30)]
-    made += [(episode(30 + number, WAYS[number % 2]), number % 2 == 1) for number in range(16)]
-    fared = fared_alike(made, POLICY.half_life_runs)
-    old, new = fared["rm_000"], fared["rm_031"]
-    assert new.passes / new.n > 0.9
-    assert old.passes / old.n < new.passes / new.n
-    assert fared_alike(made[::-1], POLICY.half_life_runs) == fared
-
-
-def test_an_argument_or_an_order_makes_another_way() -> None:
-    made = [(episode(n, "carry (grade=amber)"), True) for n in range(0, 40, 2)]
-    made += [(episode(n, "carry (grade=slate)"), False) for n in range(1, 40, 2)]
-    fared = fared_alike(made, 16)
-    assert fared["rm_000"].passes / fared["rm_000"].n > 0.75 > 0.25 > fared["rm_001"].passes / fared["rm_001"].n
-    made = [(episode(n, "pack, then seal, then send"), True) for n in range(0, 40, 2)]
-    made += [(episode(n, "seal, then pack, then send"), False) for n in range(1, 40, 2)]
-    fared = fared_alike(made, 16)
-    assert fared["rm_000"].passes / fared["rm_000"].n > 0.9
-    assert fared["rm_001"].is_stale
-
-
-def test_episodes_of_other_work_and_those_that_say_nothing_of_what_was_done_have_no_voice() -> None:
-    other = episode(1, WAYS[0])
-    other = other.model_copy(update={"record": other.record | {"intent_key": "intent|domain=shop|family=returns"}})
-    silent = episode(2, WAYS[0])
-    silent = silent.model_copy(update={"record": {"intent_key": silent.record["intent_key"]}})
-    fared = fared_alike([(episode(0, WAYS[0]), True), (other, False), (silent, False)], 16)
-    assert set(fared) == {"rm_000", "rm_001"}
-    assert fared["rm_000"][:2] == (1.0, 1.0)
-
-
 def a_run(mem: Any, number: int, way: str, passed: bool, intent: dict[str, str] = INTENT) -> tuple[str, ...]:
     """A run that recalls, looks an order up in a way, and is judged; answers what it was told."""
     run = mem.run(user_id="ana", agent_id="clerk")
@@ -228,24 +142,6 @@ def test_after_a_drift_runs_are_told_what_passes_now(make: Any, engine: str) -> 
     assert [each[0].partition(":")[0] for each in late] == ["- Try by_number"] * len(late)
     fails = '- Last 8 runs like "Find order …": passed 0 of 8. Did: by_name.'
     assert sum(fails in each for each in late) >= 0.7 * len(late), "what fails now is told as such"
-
-
-@pytest.mark.soak
-def test_what_is_left_out_as_stale_where_no_kind_of_work_is_named_says_so(make: Any) -> None:
-    mem, shop = make("memory"), {"domain_tag": "shop"}
-    for number in range(12):
-        a_run(mem, number, "by_name", passed=True, intent=shop)
-    for number in range(12, 32):
-        a_run(mem, number, "by_number" if number % 2 else "by_name", passed=number % 2 == 1, intent=shop)
-    run = mem.run(user_id="ana", agent_id="clerk")
-    run.observe("user", "Find order 99.")
-    found = run.learning.recall("Find order 99", intent=shop, keep=False)
-    reasons = [each.reason for each in found.dropped if each.reason.startswith("stale: ")]
-    assert reasons
-    assert all("runs that did so passed" in reason and "lately, others" in reason for reason in reasons)
-
-
-# -- contrasts ----------------------------------------------------------------------------------------
 
 
 def test_what_holds_now_is_proposed_though_older_runs_outvote_it() -> None:

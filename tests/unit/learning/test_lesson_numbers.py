@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from muniment.core.policy import LearnPolicy, LessonPolicy
+from muniment.learning._hints import Recallable, Weighed, hand_out
 from muniment.learning.fold.operations import ActionContext, perform
-from muniment.learning.hints import Recallable, Weighed
 from muniment.learning.lesson_moving import lesson_moves
-from muniment.learning.lesson_recall import hand_out
 from muniment.learning.lesson_state import LessonState, LessonUse
 from muniment.learning.lessons.life import Family, next_state, started
 from muniment.learning.lessons.proof import proven_of, trials_begun

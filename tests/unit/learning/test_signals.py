@@ -109,8 +109,8 @@ def test_equal_failures_are_one_cluster_though_nobody_named_it(any_mem: Memory) 
     finished(any_mem, 10, PASS)
     report = any_mem.learning.observe_rates(user_id="ana")
     first, second = report.observables.cluster_recurrence
-    assert (first.count, first.recurs, first.sign) == (8, True, 'get_order fails with "order not found"')
-    assert (second.count, second.recurs, second.sign) == (1, False, 'get_order fails with "permission denied"')
+    assert (first.count, first.recurs, first.sign) == (8, True, "get_order fails")
+    assert (second.count, second.recurs, second.sign) == (1, False, "get_order fails")
     assert "cluster_recurs" in [each.code for each in report.advice]
     assert [each.bucket_key for each in report.buckets] == ["I2|shop|clarity_med"]
 
@@ -120,7 +120,7 @@ def test_a_draft_against_it_says_how_it_shows(mem: Memory) -> None:
     for number in range(8):
         finished(mem, number, FAIL, f"Order {number} not found")
     titles = [each.proposed_rule.title for each in mem.bank(user_id="ana").drafts()]
-    assert 'Against: get_order fails with "order not found"' in titles
+    assert "Against: get_order fails" in titles
 
 
 def test_that_something_was_wrong_is_no_rule(mem: Memory) -> None:

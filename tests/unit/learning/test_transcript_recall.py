@@ -94,7 +94,7 @@ def test_identical_runs_are_one_hint_and_none_repeats(mem: Any) -> None:
     found = ask(mem, "Ship the order.", intent=SHOP, sources=["ReasoningBank"])
     (hint,) = found.hints
     assert hint.summary.startswith('4 runs like "Ship the order": passed 4 of 4. Did: ship (way=air).')
-    assert "A run like it failed after ship (no such way)." in hint.summary
+    assert "no such way" not in hint.summary  # a failure takes no room where runs passed
     assert found.text.count("Ship the order") == 1
 
 
@@ -124,7 +124,6 @@ def test_forgetting_a_run_takes_what_it_did_and_what_was_told_of_it(mem: Any) ->
     reader.observe("user", "Ship the order.")
     told = reader.learning.recall("Ship the order.", intent=SHOP, sources=["ReasoningBank"])
     assert "2 runs like" in told.text
-    assert "GaleError" in told.text
     entry = next(entry for entry in first.ledger.entries() if entry.tool is not None)
     mem.forget(event=entry.id)
     after = ask(mem, "zeppelin", sources=["ReasoningBank"])

@@ -16,16 +16,21 @@ from muniment.core.canonical import short_id
 from muniment.core.policy import LearnPolicy
 from muniment.core.record import RULECRAFT_VERSION, JsonObject
 from muniment.core.text.patterns import lazy_pattern
+from muniment.learning._episodes import (
+    ASKED_CHARS,
+    episode_fields,
+    read_episode,
+    render_steps,
+    steps_told,
+    transcript,
+)
 from muniment.learning.fold.advice import Advice, advice_of, conditions_of, named_beside, sources_of, support_words
-from muniment.learning.fold.circumstances import circumstances_of
 from muniment.learning.fold.contrast import Separation
 from muniment.learning.fold.features import features_of, steps_with
-from muniment.learning.fold.transcripts import WORDING, doings, ending, suspicion, transcript
 from muniment.learning.fold.wording import Writer
-from muniment.learning.hinting.requests import ASKED_CHARS, LATER, request_of, task_form
 from muniment.learning.keys import intent_key, state_key
 from muniment.learning.stored_memory import IntentParts, RunFacts, StoredMemory, Tally
-from muniment.verify.verdicts import score_of
+from muniment.verify.results import score_of
 
 __all__ = [
     "ANYWHERE",
@@ -120,18 +125,12 @@ def episode_id(run: RunFacts) -> str:
 def episode(run: RunFacts, distilling: Distilling) -> ReasoningMemory:
     """The run as a reusable unit: what was asked, how it ended and why, what was done; and what a search reads."""
     writer = distilling.writer
-    first = writer.quote(request_of(run.x_summary), ASKED_CHARS)
-    later = writer.quote(request_of(run.x_later or ""), _LATER_CHARS)
-    short = f"Asked: {first or 'not quoted'}"
-    asked = f"{short}{LATER}{later}" if later else short
-    how = ending(run, writer.clean) if is_judged(run) else ""
-    guess = suspicion(run, writer.clean) if is_judged(run) and not how else ""
-    tail = [f"It {said}" for said in (how, guess) if said]
-    for start, with_args in ((asked, True), (short, True), (short, False)):  # what was done must not fall to the budget
-        did = doings(run, writer.clean, with_args=with_args)
-        summary_text = writer.join((start, _ending(run), did, *tail))
-        if did in summary_text:
-            break
+    request = " – ".join(
+        filter(None, (writer.quote(run.x_summary, ASKED_CHARS), writer.quote(run.x_later, _LATER_CHARS)))
+    )
+    fields = episode_fields(run, writer.clean, request)
+    told = read_episode(fields)
+    assert told is not None
     plain: dict[str, Any] = {
         "schema_version": RULECRAFT_VERSION,
         "memory_id": episode_id(run),
@@ -140,19 +139,16 @@ def episode(run: RunFacts, distilling: Distilling) -> ReasoningMemory:
         **keys_of(run),
         "status": "active" if is_judged(run) else "temporary",
         "ttl": distilling.policy.reasoning_ttl,
-        "summary": summary_text,
+        "summary": told.text,
         "tags": _tags(run),
         "trace_ids": [run.trace_id],
         "avg_cost": run.cost,
+        **fields,
     }
     if is_judged(run):
         plain["pass_p_hat"] = float(run.passed)
-    found = {"did": did, "ending": how, "transcript": transcript(run, writer.clean)}
-    if circumstances := [each for each in circumstances_of(run) if writer.clean(" ".join(each))]:
-        plain["met"] = circumstances
-    plain |= {name: text for name, text in found.items() if text} | {"wording": WORDING}
-    if run.asked_form is not None:
-        plain["forms"] = [run.asked_form, *([task_form(run.x_later).whole] if run.x_later else [])]
+    if searched := transcript(run, writer.clean):
+        plain["transcript"] = searched
     return ReasoningMemory.from_wire(plain)
 
 
@@ -311,7 +307,9 @@ def seed(run: RunFacts, peers: Sequence[RunFacts], distilling: Distilling) -> Re
         return None
     writer = distilling.writer
     asked = f"Asked: {writer.quote(run.x_summary, _TASK_CHARS) or 'not quoted'}"
-    outcome, did = run.outcome or "UNKNOWN", doings(run, writer.clean)
+    outcome = run.outcome or "UNKNOWN"
+    steps, is_cut = steps_told(run, writer.clean)
+    did = f"Did: {render_steps(steps, is_cut=is_cut)}" if steps else "Called nothing"
     reward = score_of(run.verdict, outcome)
     plain: dict[str, Any] = {
         "schema_version": RULECRAFT_VERSION,

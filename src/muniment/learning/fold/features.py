@@ -42,7 +42,9 @@ __all__ = [
     "VERDICT_GROUPS",
     "condition_of",
     "features_of",
+    "folded_words",
     "group_of",
+    "is_asked",
     "is_check",
     "outcome_of",
     "read_arguments",
@@ -104,6 +106,7 @@ _CHECK = lazy_pattern(
     r"|assert(?:s|ed)?|review(?:ed)?|confirm(?:s|ed)?|dry[_ -]?run|recount|compare)(?![a-z])"
 )
 _SPACE = lazy_pattern(r"\s+")
+_WORD = lazy_pattern(r"\w[\w'-]*")
 _PAIR = lazy_pattern(r"([A-Za-z_][\w.]{0,40})\s*[=:]\s*(\"[^\"]{0,80}\"|'[^']{0,80}'|[^,;\s]{1,80})")
 _WHOLE_PAIR = lazy_pattern(r'"([A-Za-z_]\w{0,40})":("(?:[^"\\]|\\.){0,600}"|true|false|-?\d{1,15})(?=[,}])')
 _PLAIN_VALUE = lazy_pattern(r"[^\W\d_]+(?:[_ -][^\W\d_]+){0,3}|\d{1,2}")
@@ -199,8 +202,9 @@ def _during(facts: RunFacts) -> Iterator[str]:
     yield from _checks(own)
     yield from _errors(calls)
     yield from _repeats(calls)
+    asked = folded_words(f"{facts.x_summary} {facts.x_later or ''}")
     for step in calls[:_DETAILS_READ_MAX]:
-        yield from _arguments(step)
+        yield from _arguments(step, asked)
     yield from islice((name for step in calls if not is_error(step) for name in _edits(step)), _EDITS_MAX)
     yield from islice(_group_names(corrections_of(calls[:_DETAILS_READ_MAX], read_arguments)), _EDITS_MAX)
     yield from _met(calls[:_DETAILS_READ_MAX])
@@ -267,8 +271,19 @@ def _repeats(calls: Sequence[StepFacts]) -> Iterator[str]:
             yield from _group_features("repeat", [step.action])
 
 
-def _arguments(step: StepFacts) -> Iterator[str]:
-    """Which arguments the call had, and those values that are likely to come again."""
+def folded_words(text: str) -> str:
+    """The words of a text, spaced so that those of another can be looked for in it."""
+    return f" {' '.join(_WORD.findall(text.casefold()))} "
+
+
+def is_asked(value: str, asked: str) -> bool:
+    """Did the task itself give this value? Another task gives another, so it advises nothing."""
+    words = folded_words(value)
+    return bool(words.strip()) and words in asked
+
+
+def _arguments(step: StepFacts, asked: str = "") -> Iterator[str]:
+    """Which arguments the call had, and those values that are likely to come again and that the task did not give."""
     given = read_arguments(step.detail) if step.detail else {}
     names = sorted(given)[:_ARGS_MAX]
     if names:
@@ -276,7 +291,7 @@ def _arguments(step: StepFacts) -> Iterator[str]:
     for name in names:
         text = scalar_text(given[name])
         is_told = isinstance(given[name], bool) or (text and _PLAIN_VALUE.fullmatch(text) and is_plain_value(text))
-        if text is not None and is_told:
+        if text is not None and is_told and not is_asked(text, asked):
             yield from _group_features("arg", [f"{step.action}.{name}={text}"])
 
 

@@ -4,8 +4,8 @@
 `search=nothing`               the answer as a whole
 `get_order.order=shipped`      of a sentence, what something is said to be ("order 7 is shipped", "state: open")
 `run_tests!KeyError 'discount'@src/cart.py`     an error, what it names, and the file it was raised in
-`book!payment does not add up`, `get!HTTP 404`  an error that has no class, by its kind (`error_kinds`)
-`book!~3fa94c1e`                                an error of no known kind
+`get!HTTP 404`, `run!exit code 2`               an error that has a status and no class
+`book!~3fa94c1e`                                any other, by a digest: runs that met it can be compared
 
 It reads and words them; whether one matters is for those who compare runs. Whatever is read off an answer may be told
 to a model, so it holds no sentence of a tool and no name that advises (`plain_names`).
@@ -14,11 +14,11 @@ to a model, so it holds no sentence of a tool and no name that advises (`plain_n
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import sha256
 
 from muniment.core.text.analyzer import stop_words
 from muniment.core.text.patterns import lazy_pattern
-from muniment.learning.fold.error_kinds import UNKNOWN, error_kind, is_known_kind, unknown_error
-from muniment.learning.fold.plain_names import is_plain, is_plain_path, name_words
+from muniment.learning.fold.plain_names import is_plain, is_plain_path
 from muniment.learning.stored_memory import StepFacts
 
 __all__ = ["condition_words", "error_shape", "error_words", "is_error_condition", "met"]
@@ -28,7 +28,6 @@ _SHAPE_WORDS_MAX = 12
 _READ_CHARS_MAX = 400
 _SUBJECT_MAX = 40
 _FILE_MAX = 40
-_ARGS_CHARS_MAX = 2_000
 _FIELD = lazy_pattern(r'"([A-Za-z_]\w{0,30})":\s*(?:"([^"\\]{1,40})"|(true|false)|(\d{1,2})(?![\d.]))(?=\s*[,}\]])')
 _VALUE = lazy_pattern(r"[^\W\d_]+(?:[_ -][^\W\d_]+){0,3}|\d{1,2}|true|false")
 """Values that are likely to come again: words, small numbers. Ids, dates and prices are not."""
@@ -46,7 +45,15 @@ _SUPPOSED = frozenset(("if", "whether", "unless", "until", "when", "whenever", "
 _CLAUSE_END, _SENTENCE_END = lazy_pattern(r"[,;.:()\n]"), lazy_pattern(r"[;.\n]")
 _CLASS = lazy_pattern(r"(?<![\w/])(?:[a-z_]\w*\.)*([A-Z]\w{0,50}(?:Error|Exception|Warning))\b(?!\()")
 _NAMED = lazy_pattern(r"\s*:\s*(?:No module named |name |cannot import name )?(['\"][\w.:/-]{1,30}['\"])")
-_ARGUMENT = lazy_pattern(r'"([A-Za-z_]\w{0,40})":|(?<![\w.])([A-Za-z_]\w{0,40})=')
+_UNKNOWN = "~"
+"""Begins the name of an error that has neither a class nor a status."""
+_ERROR_CHARS_MAX = 1_200
+_HTTP = lazy_pattern(
+    r"(?i)\b(?:https?(?:/\d(?:\.\d)?)?|status(?:[ _-]?code)?|response)\W{0,4}(?:code\W{0,3})?([45]\d\d)\b"
+    r"|^\W{0,3}(?:error\W{0,3})?([45]\d\d)\b|\b([45]\d\d) (?:client|server) error\b"
+)
+_EXIT = lazy_pattern(r"(?i)\bexit(?:ed)?(?: with)?(?: non-?zero)?[ _]?(?:code|status)?\W{0,3}([1-9]\d{0,2})\b")
+_STATUS = lazy_pattern(r"HTTP [45]\d\d|exit code [1-9]\d{0,2}")
 _CLASS_WORDS, _TEST_WORDS, _VALUE_WORDS = 6, 6, 3
 _FRAME = lazy_pattern(r"File \"([^\"\n]{1,200})\", line \d+|(?<![\w/])((?:[\w.-]+/)*[\w-]+\.[a-z]{1,4}):\d+")
 _FOREIGN = lazy_pattern(r"site-packages|dist-packages|/lib/python|^<|node_modules")
@@ -72,10 +79,8 @@ def _errors(step: StepFacts, text: str) -> Iterator[str]:
     found = next((each for each in _CLASS.finditer(text) if is_plain(each[1], _CLASS_WORDS)), None)
     subject = step.action[:_SUBJECT_MAX]
     if found is None and (step.ok is False or text.startswith(("Error", "error"))):
-        shape = error_shape(text)
-        kind = error_kind(text, [*_argument_names(step.detail or ""), *name_words(step.action)[1:]])
-        if kind or shape:
-            yield f"{subject}!{kind or unknown_error(shape)}"
+        known = _status(text) or _digest(error_shape(text))
+        yield from (f"{subject}!{name}" for name in (known,) if name)
     if found is None or (step.ok is not False and _FAILED.search(text) is None):
         return
     files = [path for frame in _FRAME.finditer(text) if (path := frame[1] or frame[2]) and not _FOREIGN.search(path)]
@@ -91,9 +96,17 @@ def _errors(step: StepFacts, text: str) -> Iterator[str]:
         yield f"{subject}!{found[1]} {named[1]}{where}"
 
 
-def _argument_names(line: str) -> list[str]:
-    """The names of the arguments in a line of them, nested ones too."""
-    return [found[1] or found[2] for found in _ARGUMENT.finditer(line[:_ARGS_CHARS_MAX])]
+def _status(text: str) -> str:
+    """`HTTP 404`, `exit code 2`; empty where no status is named."""
+    head = text[:_ERROR_CHARS_MAX]
+    if (http := _HTTP.search(head)) is not None:
+        return f"HTTP {http[1] or http[2] or http[3]}"
+    return f"exit code {code[1]}" if (code := _EXIT.search(head)) is not None else ""
+
+
+def _digest(shape: str) -> str:
+    """The same for errors of one shape, without a word of them."""
+    return f"{_UNKNOWN}{sha256(shape.encode()).hexdigest()[:8]}" if shape else ""
 
 
 def _short(path: str) -> str:
@@ -171,15 +184,15 @@ def condition_words(condition: str) -> str:
 
 
 def error_words(condition: str) -> str:
-    """`KeyError 'discount' in src/cart.py`, `"payment does not add up"`; empty where nothing may be told of it.
+    """`KeyError 'discount' in src/cart.py`, `HTTP 404`; empty for an error that is known by a digest alone.
 
     It trusts no condition: one that an earlier version kept may hold words of a tool.
     """
     said, _, path = condition.partition("!")[2].partition("@")
-    if not said or said.startswith(UNKNOWN):
+    if not said or said.startswith(_UNKNOWN):
         return ""
-    if is_known_kind(said):
-        return said if said[0].isupper() or said[0].isdigit() else f'"{said}"'
+    if _STATUS.fullmatch(said) is not None:
+        return said
     name, _, named = said.partition(" ")
     if _CLASS.fullmatch(name) is None or not is_plain(name, _CLASS_WORDS):
         return ""

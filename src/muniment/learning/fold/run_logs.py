@@ -28,17 +28,16 @@ from muniment.core.canonical import canonical_text
 from muniment.core.instants import parse_instant
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.core.scope import Outcome
+from muniment.learning._episodes import asked_later, said_words, task_form
 from muniment.learning.fold.features import scalar_text
 from muniment.learning.fold.signals import derived_bucket, derived_cluster, failure_sign, failure_words
 from muniment.learning.fold.strata import task_digest
-from muniment.learning.fold.transcripts import asked_later, said_words
-from muniment.learning.hinting.requests import task_form
 from muniment.learning.keys import intent_key, state_key
 from muniment.learning.rule_state import RuleArm
 from muniment.learning.run_blocks import RunBlocks
 from muniment.learning.stored_memory import Feature, IntentParts, RunFacts, StateParts, StepFacts
 from muniment.store.ledger import LedgerEntry
-from muniment.verify.verdicts import is_pass, says_nothing
+from muniment.verify.results import is_pass, says_nothing
 
 __all__ = ["Finished", "Recalled", "build_capsule", "build_event_log", "build_facts", "steps_of", "without_words"]
 
@@ -135,7 +134,8 @@ def build_facts(run: Finished, features: Sequence[Feature] = ()) -> RunFacts:
         "at": run.entries[-1].ts if run.entries else "",
     }
     if asked is not None and (task := task_digest(asked.content or "")) is not None:
-        plain |= {"task": task, "asked_form": task_form(asked.content or "").whole}
+        plain |= {"task": task}
+        plain |= {} if (form := task_form(asked.content or "")) is None else {"asked_form": form}
     if run.blocks.attempt is not None:
         plain["attempt"] = run.blocks.attempt
     if run.bucket_key is not None:

@@ -63,6 +63,7 @@ __all__ = [
     "ANSWER_MARKS",
     "EXCERPTS",
     "MARKS",
+    "PROFILE",
     "Page",
     "Quoted",
     "Sheet",
@@ -73,6 +74,8 @@ __all__ = [
     "sheet_of",
 ]
 
+PROFILE = "profile"
+"""Where `explain.filters` names the events whose quotes are the profile of the user."""
 EXCERPTS = "excerpts"
 """Where `explain.filters` says, by evidence id, which stretches of a long result are quoted."""
 MARKS = "marks"
@@ -131,6 +134,7 @@ class Sheet:
     facts: Sequence[Fact]
     procedures: Sequence[Procedure]
     summary: str
+    profile: Sequence[Quoted]
     quotes: Sequence[Quoted]
     superseded: Mapping[str, str | None]
     """Results of calls that failed and were made again, with the newer result if it is on the page."""
@@ -213,8 +217,10 @@ def _lines(name: BlockName, sheet: Sheet, mark: Mark) -> Iterable[str]:
             return (procedure_line(procedure, mark) for procedure in sheet.procedures)
         case "summary":
             return [summary_text(sheet.summary, sheet.cited, mark, sheet.answers)] if sheet.summary else ()
+        case "profile":
+            return _quotes(sheet, sheet.profile, mark)
         case "quotes":
-            return _quotes(sheet, mark)
+            return _quotes(sheet, sheet.quotes, mark)
         case "loops":
             return (loop_line(loop, mark) for loop in sheet.loops if loop.status == "open")
         case "window":
@@ -241,8 +247,9 @@ def items_of_block(name: BlockName, sheet: Sheet) -> list[str | None]:
             return [f"procedure:{procedure.procedure_id}" for procedure in sheet.procedures]
         case "summary":
             return ["summary"] if sheet.summary else []
-        case "quotes":
-            days = groupby(sheet.quotes, key=lambda quote: day_of(quote.ts))
+        case "profile" | "quotes":
+            held = sheet.profile if name == "profile" else sheet.quotes
+            days = groupby(held, key=lambda quote: day_of(quote.ts))
             return [item for _, quotes in days for item in (None, *(f"quote:{each.evidence_id}" for each in quotes))]
         case "loops":
             return [f"loop:{loop.question}" for loop in sheet.loops if loop.status == "open"]
@@ -263,7 +270,7 @@ def _units(sheet: Sheet, name: Literal["task", "state"], shown: Container[str]) 
 
 def _shown(sheet: Sheet) -> set[str]:
     """The evidence whose own words stand on the page: as a quote, one of the last turns, or the line of a result."""
-    shown = {quote.evidence_id for quote in sheet.quotes}
+    shown = {quote.evidence_id for quote in (*sheet.profile, *sheet.quotes)}
     if sheet.purpose in STATE_PARTS["tool_evidence"]:
         shown |= {tool.ref for tool in sheet.state.tool_evidence or () if tool.summary}
     if may_show("window", sheet.purpose):
@@ -282,10 +289,10 @@ def _facts(sheet: Sheet, mark: Mark) -> Iterator[str]:
     return (fact_line(fact, mark) for fact in sheet.facts if not _is_asked(sheet, fact))
 
 
-def _quotes(sheet: Sheet, mark: Mark) -> Iterator[str]:
+def _quotes(sheet: Sheet, quotes: Iterable[Quoted], mark: Mark) -> Iterator[str]:
     """Quotes under the day they were said on, written once."""
     day = None
-    for quote in sheet.quotes:
+    for quote in quotes:
         evidence_id = quote.evidence_id
         if day_of(quote.ts) != day:
             day = day_of(quote.ts)
@@ -340,6 +347,16 @@ def sheet_of(packet: MemoryPacket) -> Sheet:
     short, long, insight = packet.short_term, packet.long_term, packet.insight
     names = _speakers(packet)
     excerpts = packet.explain.filters.get(EXCERPTS)
+    own = packet.explain.filters.get(PROFILE)
+    profile = frozenset(map(str, own)) if isinstance(own, list | tuple) else frozenset()
+    quotes = _joined_stretches(
+        [
+            Quoted(each.evidence_id, names.get(each.evidence_id, role), each.quote, each.ts, role)
+            for each in short.key_quotes or ()
+            for role in (each.role or "user",)
+        ],
+        excerpts,
+    )
     return Sheet(
         purpose=packet.meta.purpose,
         now=packet.meta.generated_at,
@@ -347,14 +364,8 @@ def sheet_of(packet: MemoryPacket) -> Sheet:
         facts=long.facts,
         procedures=long.procedures,
         summary=short.rolling_summary,
-        quotes=_joined_stretches(
-            [
-                Quoted(each.evidence_id, names.get(each.evidence_id, role), each.quote, each.ts, role)
-                for each in short.key_quotes or ()
-                for role in (each.role or "user",)
-            ],
-            excerpts,
-        ),
+        profile=[each for each in quotes if each.evidence_id in profile],
+        quotes=[each for each in quotes if each.evidence_id not in profile],
         superseded=find_superseded(packet.explain.conflicts),
         loops=short.open_loops or (),
         window=_joined_stretches(

@@ -84,6 +84,7 @@ __all__ = [
 Section = Literal["working_state", "facts", "procedures", "short_term_summary", "episodes", "insights"]
 BlockName = Literal[
     "instructions",
+    "profile",
     "task",
     "facts",
     "procedures",
@@ -140,6 +141,7 @@ class Block:
 
 STABLE_BLOCKS: tuple[Block, ...] = (
     Block("instructions", "facts", "## The user asked: follow this", _ALL),
+    Block("profile", "short_term_summary", "## About the user", _ALL),
     Block("task", "working_state", "## Task", _ALL),
     Block("facts", "facts", "## Facts", _ALL),
     Block("procedures", "procedures", "## Procedures", _ACTING),

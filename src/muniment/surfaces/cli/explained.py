@@ -199,6 +199,13 @@ def _hits(pool: Pool) -> Iterator[Candidate]:
         yield Candidate(turn.id, "quote", turn.text, turn.speaker or turn.role, turn.ts, (turn.id,), hit.parts)
 
 
+def _profile(pool: Pool) -> Iterator[Candidate]:
+    for each in pool.profile:
+        turn, scores = each.turn, {"safety": each.safety / 255, "wish": each.wish / 255}
+        shown = turn.text[each.start : each.end]
+        yield Candidate(turn.id, "profile", shown, turn.speaker or turn.role, turn.ts, (turn.id,), scores)
+
+
 def _window(pool: Pool) -> Iterator[Candidate]:
     for turn in pool.window:
         yield Candidate(turn.id, "turn", turn.text, turn.speaker or turn.role, turn.ts, (turn.id,))
@@ -231,6 +238,7 @@ _PLAIN = {
     "fact": _facts,
     "procedure": _procedures,
     "insight": _insights,
+    "profile": _profile,
     "quote": _hits,
     "turn": _window,
     "summary": _summary,

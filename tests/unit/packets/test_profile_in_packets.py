@@ -1,0 +1,112 @@
+"""What protects the user, and what they asked for lastingly, comes first in every packet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import muniment
+from muniment import Memory
+from muniment.packets.builds import Build
+from muniment.packets.rendering import render
+from packet_audit import audit
+
+pytestmark = pytest.mark.req("TM-16")
+
+NOW = "2026-05-20T12:00:00Z"
+ALLERGY = "I am severely allergic to sesame and always carry an EpiPen."
+WISH = "From now on, please always answer me in short bullet points."
+TASKS = ("Book a Lebanese dinner for Saturday.", "Order lunch for the team.", "Plan my trip to Porto.")
+
+
+def filled(mem: Memory, chatter: int = 60) -> dict[str, str]:
+    """An allergy and a wish said once, weeks ago, and much small talk since."""
+    run = mem.run(user_id="ana", session_id="first")
+    first = run.observe_many(
+        [
+            {"role": "user", "content": ALLERGY, "ts": "2026-03-02T09:00:00Z"},
+            {"role": "user", "content": WISH, "ts": "2026-03-03T09:00:00Z"},
+        ]
+    )
+    for day in range(chatter):
+        run = mem.run(user_id="ana", session_id=f"day {day}")
+        stamp = f"2026-04-{day % 28 + 1:02}T1{day % 10}:00:00Z"
+        run.observe("user", f"The tram was late again today, number {day} of the week it was.", ts=stamp)
+        run.observe("assistant", f"Sorry to hear that about tram {day}.", ts=stamp)
+    return {"allergy": first[0].id, "wish": first[1].id}
+
+
+def built(mem: Memory, purpose: str, query: str, tokens: int, **given: Any) -> Build:
+    run = mem.run(user_id="ana", session_id="asking")
+    build = run.compose(purpose, query=query, max_tokens=tokens, now=NOW, **given)
+    assert audit(build.pool, build.packet) == []
+    assert render(build.packet).text == build.text
+    assert mem.replay(build.id).packet_bytes == build.packet_bytes
+    return build
+
+
+@pytest.mark.parametrize("tokens", [256, 512, 1024])
+@pytest.mark.parametrize("purpose", ["planner", "tool", "responder"])
+def test_safety_and_standing_wishes_come_first(purpose: str, tokens: int) -> None:
+    with muniment.open(":memory:") as mem:
+        ids = filled(mem)
+        for query in TASKS:
+            build = built(mem, purpose, query, tokens)
+            quotes = build.packet.short_term.key_quotes or ()
+            assert {ids["allergy"], ids["wish"]} <= {each.evidence_id for each in quotes[:4]}, build.text
+            assert ALLERGY in build.text.partition("## Said")[0]
+            assert "2 March 2026:" in build.text
+
+
+def test_cues_do_not_choose_what_protects_the_user() -> None:
+    with muniment.open(":memory:") as mem:
+        filled(mem)
+        mem.run(user_id="ana", session_id="tagged").observe("user", "We booked a train to Lisbon.", tags=["trip"])
+        assert ALLERGY in built(mem, "planner", "What about lunch?", 512, cues={"tags": ["trip"]}).text
+
+
+def test_a_time_range_is_a_wall_for_the_profile_too() -> None:
+    with muniment.open(":memory:") as mem:
+        filled(mem)
+        april = {"time_range": {"start": "2026-04-01T00:00:00Z", "end": "2026-04-30T00:00:00Z"}}
+        assert ALLERGY not in built(mem, "planner", TASKS[0], 512, cues=april).text
+
+
+def test_what_is_excluded_or_forgotten_is_not_in_the_profile() -> None:
+    with muniment.open(":memory:") as mem:
+        ids = filled(mem, chatter=3)
+        assert ALLERGY not in built(mem, "planner", TASKS[0], 512, exclude=[ids["allergy"]]).text
+        run = mem.run(user_id="ana", session_id="first")
+        without = run.compose("responder", query=TASKS[0], now=NOW, exclude_session=True)
+        assert ALLERGY not in without.text
+        mem.forget(event=ids["allergy"])
+        assert ALLERGY not in built(mem, "planner", TASKS[0], 512).text
+
+
+@pytest.mark.parametrize("policy", [{"share": 0}, {"enabled": False}, {"users_off": ["an*"]}, {"purposes": ["tool"]}])
+def test_a_policy_switches_it_off(policy: dict[str, Any]) -> None:
+    with muniment.open(":memory:", policy={"memory": {"profile": policy}}) as mem:
+        filled(mem)
+        build = built(mem, "planner", TASKS[0], 256)
+        assert "profile" not in build.packet.explain.filters
+        assert "## About the user" not in build.text
+
+
+def test_a_tool_is_not_told_of_health_unless_the_policy_or_the_call_says_so() -> None:
+    with muniment.open(":memory:", policy={"memory": {"profile": {"tool_kinds": ["wish"]}}}) as mem:
+        ids = filled(mem)
+        plain = built(mem, "tool", "calendar.create(title='Standup', date='2026-05-21')", 256)
+        assert ids["allergy"] not in plain.packet.explain.filters.get("profile", ())
+        named = built(mem, "tool", "restaurant.book(note='no sesame')", 256)
+        assert ids["allergy"] in named.packet.explain.filters["profile"]
+
+
+def test_one_of_the_last_turns_stays_where_it_was_said() -> None:
+    with muniment.open(":memory:") as mem:
+        run = mem.run(user_id="ana", session_id="now")
+        run.observe("user", ALLERGY)
+        run.observe("assistant", "Noted.")
+        build = run.compose("planner", query=TASKS[0])
+        assert build.text.count(ALLERGY) == 1
+        assert ALLERGY in build.text.partition("## Last turns")[2]
