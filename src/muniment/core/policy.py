@@ -278,7 +278,7 @@ class RecallPolicy(Record):
     """Of so many of the best, those that say the same are put in order of time, the newest first; 1: none."""
 
     # -- how likely it is evidence --
-    evidence: Annotated[str, Field(pattern=r"^[0-9a-f]{16,64}$")] = "a1485c409038a464"
+    evidence: Annotated[str, Field(pattern=r"^[0-9a-f]{16,64}$")] = "8054fa64bd4e2ba4"
     """The digest (its first 16 signs or more) of the calibration by which a hit's signs become a chance."""
 
     @property
