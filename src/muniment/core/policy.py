@@ -164,7 +164,11 @@ class ProfilePolicy(Record):
     """Who may be given the profile of a user, and how much of it."""
 
     share: Share = 0.25
-    """A packet spends up to this share of max_tokens on it before anything else that was said."""
+    """A planner's or tool's packet spends up to this share of max_tokens on it before anything else that was said,"""
+    responder_share: Share = 0.15
+    """and a responder's, which may only be asked about the past, up to this one,"""
+    tokens_min: Count = 64
+    """but never less than this."""
     enabled: bool = True
     """False: there is no profile of anybody."""
     users_off: Items[KeyPattern] = ()
@@ -470,10 +474,8 @@ class ComposePolicy(Record):  # MP-18
     """Of turns of about so many tokens the likeliest comes first. A longer one is worth less for its room,"""
     length_discount: Share = 0.75
     """by its length to this power: at 1 one of twice the tokens needs twice the chance, at 0 length does not count."""
-    strong_share: Share = 0.07
-    """Quotes that are worth less than this share of the best one come after what the user said last;"""
     evidence_share: Share = 0.01
-    """those that are worth less than this share of it are left out, though there is room,"""
+    """Quotes that are worth less than this share of the best one are left out, though there is room,"""
     evidence_min: Share = 0.0005
     """and so are those that are less likely evidence than this."""
     found_min: Share = 0.08
