@@ -1,7 +1,8 @@
 """How good an answer is, without a judge: what `muniment eval` measures of it, and what the bench of answers adds.
 
-- `f1`, `contains`, `declined`: as `muniment.verify.evals.answers` has them, the best of the keys where there are
-  several. `declined` is meant for questions that nothing answers, and counted beside those that something does.
+- `f1`, `contains`, `declined`: as `muniment.verify.answers` has them, with days that another day names resolved
+  (`answer_dates`), the best of the keys where there are several. `declined` is meant for questions that nothing
+  answers, and counted beside those that something does.
 - `f1_plain`: LoCoMo's F1, of stems with neither dates nor numbers in one form.
 - `trapped`: it gives what another speaker did.
 - `cites`: a mark of the page stands in it; `literal`: the letter of an example; `unknown`: a number that is on no line;
@@ -15,9 +16,10 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from benchmarks.answer_dates import in_dates
 from muniment.core.text.analyzer import porter_stem
 from muniment.core.text.sentences import MARK
-from muniment.verify.evals.answers import best_f1, contains_any, f1_of, judge_citations, token_f1, was_declined
+from muniment.verify.answers import best_f1, contains_any, f1_of, judge_citations, token_f1, was_declined
 
 __all__ = ["Score", "plain_f1", "score"]
 
@@ -46,12 +48,13 @@ class Score(NamedTuple):
 def score(answer: str, keys: Sequence[str], *, gold: frozenset[str], marks: Mapping[str, str], trap: str = "") -> Score:
     """An answer against its keys; `marks` are those of the page, by turn id."""
     cited = judge_citations(answer, marks, gold)
+    dated, dated_keys, dated_trap = in_dates(answer), [in_dates(key) for key in keys], in_dates(trap)
     return Score(
-        best_f1(answer, keys),
+        best_f1(dated, dated_keys),
         max((plain_f1(answer, key) for key in keys), default=0.0),
-        contains_any(answer, keys),
+        contains_any(dated, dated_keys),
         was_declined(answer),
-        bool(trap) and (contains_any(answer, [trap]) or token_f1(answer, trap) >= _TRAPPED),
+        bool(trap) and (contains_any(dated, [dated_trap]) or token_f1(dated, dated_trap) >= _TRAPPED),
         cited.known,
         bool(_LITERAL.search(answer)),
         cited.unknown,

@@ -304,7 +304,7 @@ def _constraints() -> list[tuple[str, list[Any]]]:
 
 @door_named("verify: every constraint")
 def _verify_constraints(text: str, stack: ExitStack) -> Work:
-    from muniment.verify.verifying import constraints_of, read_output, verify_output
+    from muniment.verify.verify import constraints_of, read_output, verify_output
 
     _, run = new_store(stack)
     sets = [constraints_of(lines) for name, lines in _constraints() if name != "rubric"]
@@ -399,10 +399,8 @@ def _study(mem: Memory, stack: ExitStack, stage: str, question: str | None = Non
 
 @door_named("research: question")
 def _question(text: str, stack: ExitStack) -> Work:
-    from muniment.research.questions.question import analyse
-
     mem, _ = new_store(stack)
-    return lambda: (analyse(text), _study(mem, stack, "", text).route())
+    return lambda: _study(mem, stack, "", text).route()
 
 
 @door_named("research: ingest")
@@ -445,7 +443,7 @@ def _report(text: str, stack: ExitStack) -> Work:
 
 @door_named("research: page from the web")
 def _web(text: str, stack: ExitStack) -> Work:
-    from muniment.research.outside.page_text import read_text
+    from muniment.research.url_check import read_text
 
     data = text.encode("utf-8", "replace")
     return lambda: [

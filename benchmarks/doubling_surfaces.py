@@ -194,7 +194,7 @@ def _readers(text: str, stack: ExitStack) -> Work:
     from muniment.core.predicates import parse
     from muniment.memory._extract_checks import SourceTurn
     from muniment.memory._extract_model import read_answer
-    from muniment.verify.yaml import parse_yaml
+    from muniment.verify.constraint_files import parse_yaml
 
     turn = SourceTurn("e1", "user", "user", "2026-05-20T10:00:00Z", text, 1)
 

@@ -36,7 +36,7 @@ from benchmarks.learning.reading import EXAMPLE, Slot, read_text
 from benchmarks.puzzles import FAMILIES, STRATEGIES, Puzzle, make_puzzle, read_puzzle
 from muniment.contracts.learning import MemoryHint
 from muniment.handles.runner import AgentTask
-from muniment.verify.buckets import bucket_key
+from muniment.verify.results import bucket_key
 
 Array = npt.NDArray[np.float64]
 

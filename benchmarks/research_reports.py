@@ -27,9 +27,8 @@ from benchmarks.verify_facts import auc
 from muniment.core.canonical import canonical_text
 from muniment.core.policy import ResearchPolicy
 from muniment.handles.study import Study
-from muniment.research.reading.claims import Candidate, find_claims
-from muniment.research.reading.outputs import Reading, read_markdown
-from muniment.research.run_records import CheckedClaim
+from muniment.research._markdown import Claim, Reading, find_claims, read_markdown
+from muniment.research.records import CheckedClaim
 from muniment.research.urls import cid_of, try_normalize_url
 
 KINDS = {
@@ -62,7 +61,7 @@ class Report:
         return read_markdown(self.text)
 
     @cached_property
-    def claims(self) -> list[Candidate]:
+    def claims(self) -> list[Claim]:
         return find_claims(self.reading, ResearchPolicy())
 
     @cached_property
@@ -70,7 +69,7 @@ class Report:
         """Cid → the claims that cite it, beside it or at the end of their paragraph."""
         found: dict[str, list[str]] = {cid: [] for cid in self.urls}
         for claim in self.claims:
-            for cid in claim.cited or claim.candidates:
+            for cid in claim.cited or claim.closing:
                 found[cid].append(claim.sentence.text)
         return found
 
@@ -224,9 +223,9 @@ def measure_reading(given: Sequence[Report]) -> dict[str, Any]:
         "reports": len(given),
         "claims_a_report": _median([len(report.claims) for report in given]),
         "cited_beside": _share(bool(claim.cited) for claim in claims),
-        "cited_by_paragraph": _share(not claim.cited and bool(claim.candidates) for claim in claims),
+        "cited_by_paragraph": _share(not claim.cited and bool(claim.closing) for claim in claims),
         "figures": len(figures),
-        "figures_uncited": _share(not claim.cited and not claim.candidates for claim in figures),
+        "figures_uncited": _share(not claim.cited and not claim.closing for claim in figures),
         "figures_not_beside": _share(not claim.cited for claim in figures),
         "marks": len(marks),
         "marks_resolved": _share(mark.url is not None for mark in marks),
@@ -265,7 +264,7 @@ def look_at_claims(report: Report, pages: Mapping[str, Page], claims: Sequence[C
     """The claims of a report that cite something, with what their pages bear."""
     seen = []
     for claim, candidate in zip(claims, report.claims, strict=True):
-        cited = [pages[cid] for cid in candidate.cited or candidate.candidates if cid in pages]
+        cited = [pages[cid] for cid in candidate.cited or candidate.closing if cid in pages]
         if cited:
             texts = [list(page.sentences) for page in cited]
             seen.append(

@@ -13,6 +13,7 @@ import re
 import shutil
 import tempfile
 import time
+import tracemalloc
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -152,6 +153,29 @@ def measure_run(stock: Sequence[str], megabytes: float, checked: int) -> dict[st
         }
 
 
+def measure_memory(stock: Sequence[str], megabytes: float) -> dict[str, Any]:
+    """The most memory that Python objects take in each step of one run (tracemalloc), with the default claims."""
+    material = make_material(stock, megabytes)
+    row: dict[str, Any] = {"mb": material.size / 1024**2}
+    with tempfile.TemporaryDirectory() as name, muniment.open(Path(name, "run.db"), policy=policy_for(CHECKED)) as mem:
+        place = Path(name) / "big"
+        study = mem.research("What do the reports say?", user_id="ana", run_id="big", mode="deep", directory=place)
+        study.route()
+        steps: dict[str, Callable[[], object]] = {
+            "ingest": lambda: feed(study, material),
+            "supply": lambda: study.supply(material.pages),
+            "citations": study.citations,
+            "pack": study.pack,
+        }
+        for step, work in steps.items():
+            gc.collect()
+            tracemalloc.start()
+            work()
+            row[f"{step}_peak_mb"] = tracemalloc.get_traced_memory()[1] / 1024**2
+            tracemalloc.stop()
+    return row
+
+
 def measure_scale(stock: Sequence[str], sizes: Sequence[float]) -> dict[str, dict[str, Any]]:
     """Seconds for each megabyte as the input grows, with every claim checked and with as many as by default."""
     rows: dict[str, dict[str, Any]] = {}
@@ -164,4 +188,8 @@ def measure_scale(stock: Sequence[str], sizes: Sequence[float]) -> dict[str, dic
             rows[f"{size:g} MB, {shown}"] = row
         first, last = sizes[0], sizes[-1]
         rows[f"{last:g} MB against {first:g} MB, {shown}"] = {"s_a_mb_ratio": per_mb[last] / per_mb[first]}
+    for size in (sizes[0], sizes[-1]):
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            row = pool.submit(measure_memory, stock, size).result()
+        rows[f"{size:g} MB, memory by step"] = row
     return rows

@@ -25,8 +25,7 @@ import numpy.typing as npt
 import muniment
 from benchmarks.reference import Bm25, words
 from benchmarks.verify_facts import auc, balanced_accuracy, best_threshold, measure_wice, wice
-from muniment.research.judging import Judgement
-from muniment.research.source_judging import SourceJudge
+from muniment.research.sources import Judgement, SourceJudge
 
 Array = npt.NDArray[np.float64]
 Truth = npt.NDArray[np.bool_]

@@ -40,7 +40,7 @@ from muniment.handles.runner import AgentTask
 from muniment.rules._records import RouteRequest, Tier
 from muniment.rules.rollouts import Caps, MadeAttempt, Plan, Spent, next_step, plan_route
 from muniment.rules.routing import BucketStats, LogRow, route, tier_budgets
-from muniment.verify.buckets import bucket_key
+from muniment.verify.results import bucket_key
 
 POLICY = RoutePolicy()
 RATIO_MAX, PASSES_MIN = 0.7, 0.98

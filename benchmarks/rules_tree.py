@@ -35,7 +35,7 @@ from benchmarks.puzzles import _GROUPS, FAMILIES, Puzzle, Strings, _apply, make_
 from muniment.core.canonical import canonical_text
 from muniment.core.policy import TreePolicy
 from muniment.rules.tree_search import Child, Expanded, Scored, TreeProblem, TreeSearch, Verified, search_tree
-from muniment.verify.buckets import bucket_key
+from muniment.verify.results import bucket_key
 
 LONG = {
     "strings/orders, 3 steps": "ordering",

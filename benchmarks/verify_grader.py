@@ -31,9 +31,9 @@ from benchmarks.verify_facts import auc
 from muniment.core.canonical import digest_of
 from muniment.core.policy import FactCheckPolicy
 from muniment.errors import ModelMalformed
-from muniment.verify.facts import SourceText, check_facts, fact_score, fact_verdict
-from muniment.verify.grading import Grading, GradingSession, Passages
-from muniment.verify.outside.graders import ChatGrader
+from muniment.verify.facts import SourceText, check_facts
+from muniment.verify.graders import ChatGrader, Grading, GradingSession, Passages
+from muniment.verify.results import fact_score, fact_verdict
 
 SETS = ("stanford_gensearch", "expertqa", "hagrid", "lfqa", "attributedqa", "wice")
 ANSWER_TOKENS = 64

@@ -14,9 +14,8 @@ from typing import Any
 
 from benchmarks.harness import report, timed, versus
 from muniment.contracts.runs import SandboxPolicy
-from muniment.verify.sandbox import BubblewrapSandbox
-from muniment.verify.sandbox.finding import find_tools
-from muniment.verify.sandbox.trees import system_tree
+from muniment.verify.sandbox._mounts import find_tools, system_tree
+from muniment.verify.sandbox.bubblewrap import BubblewrapSandbox
 
 __all__ = ["sandbox_start"]
 

@@ -178,9 +178,9 @@ def ask_reference(scratch: Path, given: list[dict[str, Any]]) -> tuple[str, list
 
 
 def judge(case: dict[str, Any]) -> list[bool]:
+    from benchmarks.ifeval import from_ifeval
+    from muniment.verify.constraints import evaluate
     from muniment.verify.outputs import Output
-    from muniment.verify.static.evaluation import evaluate
-    from muniment.verify.static.ifeval import from_ifeval
 
     output = Output(text=case["text"])
     groups = from_ifeval(case["instruction_id_list"], case["kwargs"])
@@ -254,9 +254,9 @@ JSON = """
 
 def speed(texts: list[str], rounds: int) -> dict[str, Any]:
     """Outputs of 1 KB a second and core, ten constraints each: processor time, the median of some rounds."""
+    from muniment.verify.constraint_files import read_constraints
+    from muniment.verify.constraints import evaluate
     from muniment.verify.outputs import Output
-    from muniment.verify.static.evaluation import evaluate
-    from muniment.verify.static.notation import read_constraints
 
     joined = "\n\n".join(texts)
     pieces = [joined[at : at + 1024] for at in range(0, min(len(joined) - 1024, 1024 * 600), 1024)]

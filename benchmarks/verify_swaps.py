@@ -24,7 +24,8 @@ from benchmarks import data as sets
 from benchmarks.harness import report
 from benchmarks.swaps import Made, claims_of, make_claims
 from muniment.core.policy import FactCheckPolicy
-from muniment.verify.facts import Source, SourceText, check_source, fact_verdict
+from muniment.verify.facts import Source, SourceText, check_source
+from muniment.verify.results import fact_verdict
 
 DEVELOPED = ("bump", "hagrid", "lfqa")
 JUDGED = ("stanford_gensearch", "expertqa", "attributedqa", "wice")

@@ -1,4 +1,4 @@
-"""Make src/muniment/verify/static/data/languages.bin again from the profiles in the wheel of `langdetect` (Apache-2.0).
+"""Make src/muniment/verify/data/languages.bin again from the profiles in the wheel of `langdetect` (Apache-2.0).
 
 pip install langdetect && python tools/make_language_table.py
 
@@ -17,7 +17,7 @@ import sys
 import zlib
 from pathlib import Path
 
-READER = Path(__file__).parent.parent / "src" / "muniment" / "verify" / "static" / "languages.py"
+READER = Path(__file__).parent.parent / "src" / "muniment" / "verify" / "_text_measures.py"
 TARGET = READER.parent / "data" / "languages.bin"
 OWN_SCRIPT = {"ko", "ja", "zh-cn", "zh-tw", "th", "ta", "te", "bn", "gu", "pa", "kn", "ml", "he", "el"}
 SHARED = ((0, 0x370), (0x400, 0x530), (0x600, 0x780), (0x900, 0x980), (0x1E00, 0x1F00))

@@ -45,7 +45,7 @@ def derived() -> list[Part]:
     """Data made from others' data: NOTICE says which files, and by which script."""
     apache = (ROOT / "LICENSE").read_text("utf-8")
     return [
-        Part("language-detection", "profiles", "Apache-2.0", apache, "verify/static/data/languages.bin"),
+        Part("language-detection", "profiles", "Apache-2.0", apache, "verify/data/languages.bin"),
         Part(
             "WordNet",
             "3.0",

@@ -8,12 +8,11 @@ from typing import Any
 
 from muniment.surfaces.cli.commands.checking import FIRST_FILE
 from muniment.testing.constraint_examples import EXAMPLES, PolitenessJudge
-from muniment.verify.pack_running import run_pack
-from muniment.verify.regression.pack_file import read_pack
-from muniment.verify.static.constraints import KINDS
-from muniment.verify.static.evaluation import evaluate
-from muniment.verify.static.given_outputs import read_output
-from muniment.verify.static.notation import read_constraints
+from muniment.verify._constraint import KINDS
+from muniment.verify.constraint_files import read_constraints
+from muniment.verify.constraints import evaluate
+from muniment.verify.outputs import read_output
+from muniment.verify.regression import read_pack, run_pack
 from products import for_each
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "constraints.md").read_text("utf-8")
@@ -22,11 +21,11 @@ SHOWN = {name: (said, line) for name, said, line in KIND.findall(PAGE)}
 
 
 def test_every_kind_stands_in_the_manual_and_says_what_it_asks() -> None:
-    assert set(SHOWN) == set(KINDS)
+    assert set(SHOWN) == set(EXAMPLES)
     assert all(said.split(" Violated")[0].strip() for said, _ in SHOWN.values())
 
 
-@for_each("name", KINDS)
+@for_each("name", EXAMPLES)
 def test_the_line_of_a_kind_is_run_as_it_stands(name: str) -> None:
     asked = read_constraints(SHOWN[name][1]).constraints
     assert [each.NAME for each in asked] == [name]
@@ -35,7 +34,7 @@ def test_the_line_of_a_kind_is_run_as_it_stands(name: str) -> None:
     assert not evaluate(read_output(breaks), asked, PolitenessJudge())[0].ok
 
 
-@for_each("name", KINDS)
+@for_each("name", EXAMPLES)
 def test_every_field_of_a_kind_is_named(name: str) -> None:
     section = PAGE.split(f"### {name}\n")[1].split("\n#")[0]
     fields = {field.alias or own for own, field in KINDS[name].model_fields.items()} - {"key", "severity", "reason"}

@@ -501,7 +501,7 @@ NAMED = f"api_key={SECRET} https://bob:{PASSWORD}@energy.example.org/field-study
 def test_a_secret_is_nowhere(tmp_path: Path) -> None:
     """Whatever door it comes in by: neither in the store's file nor in the run's."""
     with opener("sqlite", tmp_path) as opened:
-        study = begin(opened(), tmp_path / "dr_1", question=f"How do heat pumps compare with boilers? {NAMED}")
+        study = begin(opened(), tmp_path / "dr_1", question=f"How do heat pumps compare with boilers, {NAMED}")
         study.route()
         first, second, third = (each.id for each in study.perspectives())
         text = output_for(first).replace("https://energy", f"https://bob:{PASSWORD}@energy")

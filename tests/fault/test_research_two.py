@@ -16,8 +16,8 @@ from research_desk import Crash, Open, begin, crash, files, in_step, meddled, op
 
 from muniment.errors import ArtifactEdited, Conflict, Forgotten, StaleState, StorageBusy
 from muniment.handles.study import Study
-from muniment.research import study_files
-from muniment.research.outside.run_directory import RunDirectory
+from muniment.research import run_directory
+from muniment.research.run_directory import RunDirectory
 from muniment.testing.stories import PAGES, TOOL_USE, draft_for, output_for, walk_to
 
 ENGINES = ["sqlite", "postgres"]
@@ -60,7 +60,7 @@ def test_who_comes_second_is_told_and_nothing_changes(tmp_path: Path) -> None:
 
 HOLD = """
 import sys, time
-from muniment.research.outside.run_directory import RunDirectory
+from muniment.research.run_directory import RunDirectory
 with RunDirectory(sys.argv[1]).locked():
     print("held", flush=True)
     time.sleep(600)
@@ -213,7 +213,7 @@ def test_a_reader_that_waited_does_not_write_an_older_revision(tmp_path: Path, m
 
         def moved_first() -> Any:
             with monkeypatch.context() as patched:
-                patched.setattr(study_files, "publish", lambda *_: crash())
+                patched.setattr(run_directory, "publish", lambda *_: crash())
                 with pytest.raises(Crash):
                     study.pack()
             return turn()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from http_support import ANA, Serve
 
 import muniment
-from muniment.verify.grading import Grading
+from muniment.verify.graders import Grading
 
 
 class Certain:

@@ -18,7 +18,7 @@ from muniment.errors import InvalidInput
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.handles.study import Study
-from muniment.research.questions.plan_checks import deal_tracks
+from muniment.research.plan import deal_tracks
 from muniment.store.engines.opening import open_engine
 from muniment.testing.stories import TOOL_USE
 

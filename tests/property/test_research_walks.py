@@ -28,7 +28,7 @@ from muniment.errors import (
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.handles.study import Study
-from muniment.research.run_records import CITABLE, STAGES
+from muniment.research.records import CITABLE, STAGES
 from muniment.store.engines.opening import open_engine
 from muniment.testing.stories import PAGES, QUESTION, TOOL_USE, draft_for, output_for
 

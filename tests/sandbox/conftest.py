@@ -12,7 +12,7 @@ from sandbox_helpers import Opener
 from muniment.contracts.runs import SandboxPolicy
 from muniment.core.outside.system import CountingIds
 from muniment.errors import SandboxFailure
-from muniment.verify.sandbox import BubblewrapSandbox, probe
+from muniment.verify.sandbox.bubblewrap import BubblewrapSandbox, probe
 
 SMALL = {
     "wall_ms": 20_000,

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from muniment.verify.sandbox import BubblewrapSession
-from muniment.verify.sandbox.finding import find_tools
+from muniment.verify.sandbox._mounts import find_tools
+from muniment.verify.sandbox.bubblewrap import BubblewrapSession
 
 __all__ = ["NOBODY", "Opener", "as_ordinary_user", "left_running"]
 

@@ -22,7 +22,7 @@ import pytest
 from sandbox_helpers import Opener, left_running
 
 from muniment.errors import InvalidInput
-from muniment.verify.sandbox import running
+from muniment.verify.sandbox import _running as running
 
 pytestmark = pytest.mark.req("RC-25")
 
@@ -451,7 +451,7 @@ def test_killing_the_runner(open_session: Opener) -> None:
 def test_nothing_outlives_a_killed_runner(bwrap: str, tmp_path: Path) -> None:
     token = f"30.{secrets.randbelow(10**9)}"
     script = (
-        "from muniment.verify.sandbox import BubblewrapSandbox\n"
+        "from muniment.verify.sandbox.bubblewrap import BubblewrapSandbox\n"
         "from muniment.contracts.runs import SandboxPolicy\n"
         "policy = SandboxPolicy(schema_version='0.5.15')\n"
         "with BubblewrapSandbox().open(policy, trace_id='t') as session:\n"

@@ -1,7 +1,7 @@
 """Code that is wrong and answers the tests themselves: the wanted value is put to an object of its own, which agrees.
 
 `abs(found - 0.3) < 1e-9` hands the wanted value to whatever `found` is. So do `wanted ^ found`, `found.startswith(…)`
-and a check inside a function that the code is handed. None of these may be a pass; classes with operators still are.
+and a check inside a function that the code is handed. None of these may be a pass: an object of the code is UNKNOWN.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import pytest
 from effort import one_in
 from muniment.contracts.runs import SandboxPolicy
 from muniment.verify.sandbox import Harness, HarnessResult, run_harness
-from muniment.verify.sandbox.suite_files import shadowed
+from muniment.verify.sandbox.harness import shadowed
 from products import for_each
 
 pytestmark = pytest.mark.req("RC-17", "RC-25")
@@ -207,22 +207,10 @@ class Vector:
         return (self.x ** 2 + self.y ** 2) ** 0.5
     def __iter__(self):
         return iter((self.x, self.y))
-class Money:
-    def __init__(self, amount):
-        self.amount = amount
-    def __sub__(self, other):
-        return Money(self.amount - other)
-    def __str__(self):
-        return f"{self.amount:.2f}"
-class Calculator:
-    def difference(self, a, b):
-        return a - b
 def difference(a, b):
     return a - b
 def startswith(text, by):
     return text[: len(by)] == by
-def calculator():
-    return Calculator()
 class Trie:
     def __init__(self, *words):
         self.words = words
@@ -242,50 +230,6 @@ class Bag:
     def __sub__(self, other):
         return self.held - other
     __xor__ = lambda self, other: self.held ^ other
-class Dist:
-    def __init__(self, size):
-        self.size = size
-    def __truediv__(self, by):
-        return self.size / by
-    def __floordiv__(self, by):
-        return self.size // by
-    def __mod__(self, by):
-        return self.size % by
-    def __add__(self, by):
-        return self.size + by
-    __radd__ = __add__
-    def __sub__(self, by):
-        return self.size - by
-class Celsius:
-    def __init__(self, degrees):
-        self.degrees = degrees
-    def __add__(self, by):
-        return Celsius(self.degrees + by)
-    def __sub__(self, by):
-        return Celsius(self.degrees - by)
-    def __float__(self):
-        return float(self.degrees)
-    def __round__(self, digits=None):
-        return round(self.degrees, digits)
-class Playlist:
-    def __init__(self, songs=()):
-        self.songs = list(songs)
-    def __add__(self, song):
-        return Playlist([*self.songs, song])
-    def __len__(self):
-        return len(self.songs)
-    def __iter__(self):
-        return iter(self.songs)
-class Row:
-    def __init__(self, *held):
-        self.held = list(held)
-    def __add__(self, other):
-        return self.held + other
-class Where:
-    def __truediv__(self, name):
-        return "root/" + name
-    def __add__(self, text):
-        return "where" + text
 import enum
 class Level(enum.IntEnum):
     NONE = 0
@@ -293,32 +237,21 @@ class Level(enum.IntEnum):
     HIGH = 3
 def tell(act):
     act(3)
-def each(act, values):
-    return [act(value) for value in values]
 """
 
 STILL_JUDGED = (
-    "assert abs(s.Vector(3, 4)) == 5 and tuple(s.Vector(1, 2) * 2) == (2, 4) and (2 * s.Vector(1, 2)).y == 4",
-    "assert abs(s.Vector(4, 6) - s.Vector(1, 2)) == 5 and (s.Vector(1, 2) + s.Vector(1, 2)).x == 2",
-    "assert s.Vector(1, 2) @ [3, 4] == 11",
-    "left = s.Money(5) - 3\n    assert left.amount == 2 and str(left) == '2.00'",
     "from solution import difference\n    assert difference(7, 3) == 4 and s.difference(3, 3) == 0",
     "assert s.startswith('apple', 'app') and not s.startswith('apple', 'b')",
-    "assert s.Calculator().difference(7, 3) == 4 and s.calculator().difference(7, 3) == 4",
+)
+UNDECIDED = (
+    "assert abs(s.Vector(3, 4)) == 5 and tuple(s.Vector(1, 2) * 2) == (2, 4)",
     "assert s.Trie('apple').startswith('app') and not s.Trie('apple').startswith('b')",
-    "from solution import Bag\n    assert Bag(1).issubset([1, 2]) and Bag(1, 2).difference([1, 2]) == set()",
-    "assert s.Bag(1, 2) & {2, 3} == {2} and s.Bag(1) | {2} == {1, 2} and s.Bag(1, 2) - {2} == {1}",
-    "assert s.Bag(1, 2) ^ {2, 3} == {1, 3}",
-    "assert s.Dist(10) / 2 == 5 and s.Dist(10) // 3 == 3 and s.Dist(10) % 4 == 2 and s.Dist(3) / 2 == 1.5",
-    "assert s.Dist(10) + 1 == 11 and 1 + s.Dist(10) == 11 and s.Dist(10) - 3 == 7 and s.Dist(0) + 1 == 1",
-    "assert s.Dist(1e300) + 1 == 1e300 and s.Dist(10 ** 400) + 1 == 10 ** 400 + 1",
-    "assert float(s.Celsius(20) + 5) == 25 and float(s.Celsius(20) - 5) == 15 and round(s.Celsius(20) + 5 + 1) == 26",
-    "assert len(s.Playlist() + 'a') == 1 and list(s.Playlist() + 'a' + 'b') == ['a', 'b']",
-    "assert len(s.Playlist() + 'a' + 'b') == 2",
-    "assert s.Row(1) + [2] == [1, 2] and s.Where() / 'x' == 'root/x' and s.Where() + '!' == 'where!'",
-    "assert s.Level.HIGH + 1 == 4 and s.Level.NONE + 1 == 1 and s.Level.HIGH - 1 == 2 and s.Level.HIGH | 4 == 7",
+    "assert s.Bag(1, 2) & {2, 3} == {2} and s.Bag(1) | {2} == {1, 2}",
+    "assert s.Level.HIGH + 1 == 4 and s.Level.NONE + 1 == 1",
     "seen = []\n    s.tell(seen.append)\n    assert seen == [3]",
-    "def check(x):\n        assert x > 0\n        return -x\n    assert s.each(check, [1, 2]) == [-1, -2]",
+    "assert s.difference != 3",
+    "assert s.startswith",
+    "s.startswith = lambda text, by: True\n    assert s.startswith('apple', 'app')",
 )
 
 
@@ -335,10 +268,17 @@ def test_an_object_that_is_told_what_is_wanted_does_not_pass_by_agreeing(bwrap: 
     assert result.outcome != "OK", result.seen[-1].stdout
 
 
-@for_each("body", one_in(4, list(STILL_JUDGED)))
-def test_operators_and_callbacks_of_honest_code_are_still_judged(bwrap: str, body: str) -> None:
+def test_functions_of_plain_values_are_judged(bwrap: str) -> None:
+    for body in STILL_JUDGED:
+        result = run(SOUND, body)
+        assert (result.outcome, result.message) == ("OK", None), body
+
+
+@for_each("body", one_in(3, list(UNDECIDED)))
+def test_what_needs_an_object_of_the_code_is_unknown(bwrap: str, body: str) -> None:
     result = run(SOUND, body)
-    assert (result.outcome, result.message) == ("OK", None)
+    assert result.outcome == "UNKNOWN", result.seen[-1].stdout
+    assert (result.message or "").startswith("not judged: ")
 
 
 @for_each("name", ["numpy", "hypothesis", "pandas", "hamcrest", "unittest"])

@@ -9,17 +9,12 @@ import pytest
 from muniment.contracts.runs import SandboxActionTrace, SandboxPolicy
 from muniment.contracts.schemas import validate
 from muniment.errors import InvalidInput
-from muniment.verify.sandbox import BubblewrapSandbox, Harness, finding, run_harness
-from muniment.verify.sandbox.judging import (
-    Attempt,
-    Judgement,
-    SuiteReport,
-    attempt_of,
-    both_ways,
-    judge,
-    read_report,
-    suite_attempt,
-)
+from muniment.verify.sandbox import Harness, run_harness
+from muniment.verify.sandbox import _mounts as finding
+from muniment.verify.sandbox.bubblewrap import BubblewrapSandbox
+from muniment.verify.sandbox.harness import Attempt, Judgement, SuiteReport, attempt_of, read_report, suite_attempt
+from muniment.verify.sandbox.harness import confirm_failure as both_ways
+from muniment.verify.sandbox.harness import decide as judge
 from muniment.verify.sandbox.port import Observation
 from products import for_each
 

@@ -11,12 +11,19 @@ import pytest
 
 from muniment.contracts.runs import SandboxPolicy
 from muniment.errors import InvalidInput
-from muniment.verify.sandbox.allowlist import allows, may_reach, parse_entries, parse_target
-from muniment.verify.sandbox.arguments import Descriptors, Tools, Tree, action_arguments, environment, stage_arguments
-from muniment.verify.sandbox.caps import DEFAULTS, Limits, limit_script, limits_of, resource_limits
-from muniment.verify.sandbox.cgroups import open_group
-from muniment.verify.sandbox.editing import insert_text, listing, numbered, parts_of, replace_text
-from muniment.verify.sandbox.seccomp import MACHINES, filter_program, instructions
+from muniment.verify.sandbox._mounts import Tools, Tree, action_arguments, environment, stage_arguments
+from muniment.verify.sandbox._network import allows, may_reach, parse_entries, parse_target
+from muniment.verify.sandbox._running import (
+    DEFAULTS,
+    Descriptors,
+    Limits,
+    limit_script,
+    limits_of,
+    open_group,
+    resource_limits,
+)
+from muniment.verify.sandbox._seccomp import MACHINES, filter_program, instructions
+from muniment.verify.sandbox.bubblewrap import insert_text, listing, numbered, parts_of, replace_text
 from muniment.verify.sandbox.traces import Change, Entry, Fetches, Outcome, changes, make_trace, sandbox_block
 from products import for_each
 
@@ -287,12 +294,16 @@ def test_a_session_in_counts() -> None:
 # -- control groups -----------------------------------------------------------------------------------
 
 
-def test_the_second_version_of_control_groups(tmp_path: Path) -> None:
+def test_control_groups(tmp_path: Path) -> None:
     """On files that look like one: what is asked of the kernel, and what is read back."""
+    (tmp_path / "cgroup.controllers").touch()
+    dead = tmp_path / "muniment-999999999-0"
+    dead.mkdir()
     group = open_group(Limits(mem_mb=10, disk_mb=6, processes=5), tmp_path, own="0::/none\n")
     assert group is not None
-    (folder,) = group.folders
+    folder = group.folder
     assert folder.parent == tmp_path
+    assert not dead.exists()
     assert (folder / "memory.max").read_text() == str(32 << 20)
     assert (folder / "pids.max").read_text() == "6"
     group.add(12)
@@ -303,22 +314,9 @@ def test_the_second_version_of_control_groups(tmp_path: Path) -> None:
     assert (group.cpu_ms(), group.was_out_of_memory(), group.was_out_of_processes()) == (2_500, True, False)
 
 
-def test_the_first_version_of_control_groups(tmp_path: Path) -> None:
-    own = "3:memory:/a\n2:pids:/\n1:cpu,cpuacct:/\n"
-    for name in ("memory/a", "pids", "cpuacct"):
-        (tmp_path / name).mkdir(parents=True)
-    dead = tmp_path / "memory/a/muniment-999999999-0"
-    dead.mkdir()
-    group = open_group(DEFAULTS, tmp_path, own=own)
-    assert group is not None
-    assert not dead.exists()
-    assert [folder.parent for folder in group.folders] == [tmp_path / name for name in ("memory/a", "pids", "cpuacct")]
-    (group.folders[2] / "cpuacct.usage").write_text("3000000000\n")
-    assert group.cpu_ms() == 3_000
-
-
 def test_without_the_right_to_make_one_there_is_none(tmp_path: Path) -> None:
     missing = tmp_path / "none"
     assert open_group(DEFAULTS, missing, own="0::/\n") is None
-    assert open_group(DEFAULTS, missing, own="3:memory:/\n2:pids:/\n") is None
+    for own in ("3:memory:/\n2:pids:/\n", "0::/\n"):
+        assert open_group(DEFAULTS, tmp_path, own=own) is None  # a folder that is no control group
     assert os.listdir(tmp_path) == []

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from muniment.surfaces.cli.main import cli
-from muniment.verify.sandbox import finding
+from muniment.verify.sandbox import _mounts as finding
 
 pytestmark = pytest.mark.req("RC-25")
 

@@ -5,57 +5,38 @@ from __future__ import annotations
 import pytest
 
 from effort import one_in
-from muniment.verify.sandbox import BubblewrapSandbox, Harness, run_harness
-from muniment.verify.sandbox.suite_files import beside_suite, module_names, roots_of, shadowed
+from muniment.verify.sandbox import Harness, run_harness
+from muniment.verify.sandbox.bubblewrap import BubblewrapSandbox
+from muniment.verify.sandbox.harness import beside_suite, module_names, roots_of, shadowed
 from products import for_each
 
 pytestmark = pytest.mark.req("RC-17")
 
 CODE = """
-import enum, dataclasses, collections
+import collections, decimal
 MAX = 10
+NAMES = ["a", "b"]
 class Empty(IndexError):
     def __init__(self, where, code=3):
         super().__init__(f"empty: {where}"); self.code = code
-class Color(enum.Enum):
-    RED = 1
-    BLUE = 2
-@dataclasses.dataclass
-class Point:
-    x: int
-    y: int = 0
-    def __add__(self, other): return Point(self.x + other.x, self.y + other.y)
+class Worse(Empty): pass
 class Stack:
-    def __init__(self, items=()): self.items = list(items)
-    def push(self, x): self.items.append(x); return self
-    def pop(self):
-        if not self.items: raise Empty("stack")
-        return self.items.pop()
-    def __len__(self): return len(self.items)
-    def __iter__(self): return iter(self.items)
-    def __getitem__(self, i): return self.items[i]
-    def __enter__(self): return self
-    def __exit__(self, *a): self.items.clear()
-    @classmethod
-    def of(cls, *a): return cls(a)
-    @property
-    def top(self): return self.items[-1]
-class Sub(Stack): pass
+    LIMIT = 7
+    @staticmethod
+    def double(x): return 2 * x
+def pop(items):
+    if not items: raise Empty("stack")
+    return items.pop()
 def sort(items): items.sort()
 def same(items): return items
 def nested(d): d["a"].append(1); d["b"] = 2
-def apply(f, items): return [f(x) for x in items]
-def gen(n):
-    for i in range(n): yield i
 def hello(): print("hello")
 def div(a, b): return a / b
 def counts(t): return collections.Counter(t)
-def color(n): return Color(n)
 def kw(a, *, b=2, **c): return (a, b, c)
-def now(): return 1
-def later(): return now() + 1
-def boom(): raise Empty("x", code=7)
+def boom(): raise Worse("x", code=7)
 def isok(x): return x > 3
+def cost(x): return decimal.Decimal(x) * 2
 """
 
 SUITE = """
@@ -63,34 +44,21 @@ import pytest
 from math import isclose
 import solution
 from solution import *
-from solution import Stack, Empty, Color, Point, Sub, MAX
+from solution import Empty, MAX
 
-@pytest.fixture
-def stack(): return Stack([1, 2])
-
-def test_const(): assert MAX == 10 and solution.MAX == 10
-def test_stack(stack):
-    stack.push(3)
-    assert len(stack) == 3
-    assert stack.pop() == 3
-    assert list(stack) == [1, 2]
-    assert stack[0] == 1
-    assert stack.items == [1, 2]
-    assert stack.top == 2
-    stack.items = [5]
-    assert stack.pop() == 5
-    assert [x for x in Stack.of(1, 2)] == [1, 2]
-    assert stack.push(1) is stack
+def test_const(): assert MAX == 10 and solution.MAX == 10 and NAMES == ["a", "b"]
+def test_of_a_class(): assert solution.Stack.LIMIT == 7 and solution.Stack.double(4) == 8
 def test_raises():
     with pytest.raises(Empty, match="empty: stack") as caught:
-        Stack().pop()
+        pop([])
     assert isinstance(caught.value, IndexError)
     assert caught.value.code == 3
-    with pytest.raises(IndexError): Stack().pop()
+    with pytest.raises(IndexError): pop([])
     with pytest.raises(ZeroDivisionError): div(1, 0)
     with pytest.raises(TypeError): div(1)
     with pytest.raises(Empty) as c2: solution.boom()
     assert c2.value.code == 7
+    with pytest.raises(solution.Worse): solution.boom()
 def test_inplace():
     items = [3, 1, 2]
     assert sort(items) is None
@@ -100,53 +68,23 @@ def test_inplace():
     d = {"a": inner}
     nested(d)
     assert inner == [1] and d == {"a": [1], "b": 2}
-def test_callback():
-    assert apply(lambda x: x + 1, [1, 2]) == [2, 3]
-    assert apply(str, [1]) == ["1"]
-    seen = []
-    apply(seen.append, [1, 2])
-    assert seen == [1, 2]
-    def bad(x): raise ValueError("no")
-    with pytest.raises(ValueError): apply(bad, [1])
-def test_gen(): assert list(gen(3)) == [0, 1, 2]; assert sum(gen(4)) == 6; assert next(gen(2)) == 0
 def test_print(capsys):
     hello()
     assert capsys.readouterr().out == "hello\\n"
 def test_float(): assert div(1, 3) == pytest.approx(0.3333, abs=1e-3); assert isclose(div(1, 4), .25)
 def test_counter(): assert counts("aab") == {"a": 2, "b": 1}; assert counts("aab").most_common(1) == [("a", 2)]
-def test_enum():
-    assert color(1) is Color.RED
-    assert color(2).name == "BLUE"
-    assert color(1) == Color.RED
-    assert color(1).value == 1
 def test_isinstance():
-    assert isinstance(Sub(), Stack)
-    assert not isinstance(Stack(), Sub)
     assert isinstance(counts("a"), dict)
     assert isinstance(MAX, int)
 def test_kw(): assert kw(1, b=3, z=4) == (1, 3, {"z": 4})
-def test_with():
-    with Stack([1]) as s: assert len(s) == 1
-    assert len(s) == 0
-def test_patch(monkeypatch):
-    monkeypatch.setattr(solution, "now", lambda: 41)
-    assert solution.later() == 42
-def test_patched():
-    assert solution.later() == 2
-    from unittest import mock
-    with mock.patch("solution.now", return_value=9): assert solution.later() == 10
-    assert solution.later() == 2
+def test_decimal(): from decimal import Decimal; assert cost("1.5") == Decimal("3.0")
 @pytest.mark.parametrize(("n", "ok"), [(1, False), (4, True)])
 def test_param(n, ok): assert isok(n) is ok
-def test_point(): p = Point(1) + Point(2, 3); assert (p.x, p.y) == (3, 3); assert str(Point(1)) == "Point(x=1, y=0)"
-class TestClass:
-    def setup_method(self): self.s = Stack()
-    def test_x(self): self.s.push(1); assert self.s
 import unittest
 class Unit(unittest.TestCase):
     def test_y(self):
         self.assertEqual(div(4, 2), 2)
-        with self.assertRaises(Empty): Stack().pop()
+        with self.assertRaises(Empty): pop([])
         self.assertTrue(isok(5))
 """
 
@@ -163,17 +101,15 @@ def test_an_ordinary_suite_passes(bwrap: str) -> None:
 
 BREAKS = {
     "a constant": ("MAX = 10", "MAX = 11"),
-    "a method": ("self.items.append(x); return self", "self.items.append(x)"),
+    "a result": ("return items.pop()", "return items.pop(0)"),
     "an exception": ('raise Empty("stack")', 'raise KeyError("stack")'),
     "an attribute of one": ("code=7", "code=8"),
+    "its class": ("class Worse(Empty)", "class Worse(KeyError)"),
     "what is done to a list": ("items.sort()", "items.reverse()"),
     "the same list": ("return items\n", "return list(items)\n"),
     "what is printed": ('print("hello")', 'print("hullo")'),
-    "what is generated": ("range(n): yield i", "range(n): yield -i"),
-    "a member": ("return Color(n)", "return Color(3 - n)"),
-    "a class": ("class Sub(Stack)", "class Sub(object)"),
-    "a callback": ("[f(x) for x in items]", "[x for x in items]"),
-    "a count": ("return len(self.items)", "return 1"),
+    "what a class does": ("return 2 * x", "return 3 * x"),
+    "a count": ("collections.Counter(t)", "collections.Counter(t[1:])"),
 }
 
 

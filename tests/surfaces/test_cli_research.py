@@ -17,7 +17,7 @@ from cli_room import Commands, in_folder
 from click.testing import CliRunner
 
 import muniment
-from muniment.research.run_records import GatesFile, ResearchManifest, WaveResult
+from muniment.research.records import GatesFile, ResearchManifest, WaveResult
 from muniment.surfaces.cli.hints import PHRASES
 from muniment.surfaces.cli.main import cli
 from muniment.surfaces.cli.tree import TREE

@@ -13,7 +13,7 @@ import muniment
 from muniment.contracts.schemas import validate
 from muniment.errors import SandboxFailure, SandboxUnavailable
 from muniment.surfaces.cli.main import cli
-from muniment.verify.sandbox import BubblewrapSandbox, probe
+from muniment.verify.sandbox.bubblewrap import BubblewrapSandbox, probe
 from products import for_each
 
 SOURCE = "The Eiffel Tower is 330 metres tall. It was finished in 1889."

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from typing import Any, get_args
 
 from muniment.testing.constraint_examples import EXAMPLES, PolitenessJudge
-from muniment.verify.static.base import Bounds, Constraint
-from muniment.verify.static.constraints import KINDS
-from muniment.verify.static.evaluation import evaluate
-from muniment.verify.static.given_outputs import read_output
-from muniment.verify.static.notation import read_constraints, to_plain
+from muniment.verify._constraint import KINDS, Bounds, Constraint
+from muniment.verify.constraint_files import read_constraints, to_plain
+from muniment.verify.constraints import evaluate
+from muniment.verify.outputs import read_output
 from reference.prose import first_paragraph, headed, table
 
 ABOUT = (

@@ -96,7 +96,7 @@ print([citation.url for citation in study.sources()])
 # → ['https://harbour.example.org/trial']
 
 # -- study.look
-from muniment.research.outside.url_check import UrlChecker
+from muniment.research.url_check import UrlChecker
 
 print(study.look(UrlChecker(), urls=[]))  # asks addresses; here none
 # → []

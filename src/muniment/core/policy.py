@@ -1254,19 +1254,6 @@ class PivotPolicy(Record):
     """Gaps of priority P1 or P2 that must be among the `gaps_min`."""
 
 
-class RankWeights(Record):
-    """What makes a sentence worth its bytes in a summary."""
-
-    support: Weight = 1.0
-    """How well its source supports it, 0 to 1."""
-    coverage: Weight = 0.6
-    """How much it says of what the question and the perspective ask, and of what other findings turn around."""
-    novelty: Weight = 0.8
-    """How little of it is said by the sentences that are in already."""
-    figure: Weight = 0.15
-    """It gives a figure."""
-
-
 class ResearchPolicy(Record):
     """How research runs are routed, checked and bounded."""
 
@@ -1277,11 +1264,10 @@ class ResearchPolicy(Record):
     tracks: TrackShares = TrackShares.model_construct()
     contract: ContractDefaults = ContractDefaults.model_construct()
     pivot: PivotPolicy = PivotPolicy.model_construct()
-    rank: RankWeights = RankWeights.model_construct()
     agent_types: Items[NonEmpty] = ("ClaudeResearcher", "GeminiResearcher", "PerplexityResearcher", "GrokResearcher")
     """The agents that exist, unless the run says which."""
     perspectives_min: Positive = 3
-    """A plain question gets so many; one with more to it gets more, up to the limits."""
+    """A question of one sentence gets so many; each further sentence gets one more, up to the limits."""
 
     output_bytes_max: Positive = 4 * 1024 * 1024
     """An agent's output over this is refused before it is read."""

@@ -512,7 +512,7 @@ class Run:
         part of what it says. `grader` is a model that looks at every unit; a `Grading` says when it decides.
         """
         from muniment.runs.claims import pointers_of
-        from muniment.verify import verifying
+        from muniment.verify import verify as verifying
 
         given = verifying.read_output(output)
         pointers = pointers_of(() if evidence is None else evidence, "$.evidence")
@@ -531,7 +531,7 @@ class Run:
 
     def verifications(self) -> list[VerifierResult]:
         """The results that were kept with the run, oldest first."""
-        from muniment.verify.verifying import list_results
+        from muniment.verify.verify import list_results
 
         return list_results(self._ctx, self._scope)
 

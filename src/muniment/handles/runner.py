@@ -37,7 +37,7 @@ from muniment.rules.rollouts import (
     plan_mode,
     plan_route,
 )
-from muniment.verify.buckets import parse_bucket_key
+from muniment.verify.results import parse_bucket_key
 
 if TYPE_CHECKING:
     from muniment.contracts.learning import MemoryHint, ReuseSelectMeta, ReuseStateRecord

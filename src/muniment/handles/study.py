@@ -23,11 +23,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from muniment.core.policy import ResearchLimits
+from muniment.core.text.script import written_in
 from muniment.errors import Conflict, DuplicateId, InvalidInput, MunimentError
 from muniment.research.projection import study_id
-from muniment.research.run_records import GatesFile, ResearchManifest
-from muniment.research.study_store import (
-    Step,
+from muniment.research.records import GatesFile, ResearchManifest
+from muniment.research.store import (
+    StudyChange,
     StudyView,
     check_revision,
     commit,
@@ -41,9 +42,7 @@ if TYPE_CHECKING:
     from muniment.contracts.research import Perspective, SummaryPack
     from muniment.handles.run import Run
     from muniment.memory.corpus import Corpus
-    from muniment.research.outside.run_directory import RunDirectory
-    from muniment.research.outside.url_check import UrlChecker
-    from muniment.research.run_records import (
+    from muniment.research.records import (
         AgentResult,
         CheckedClaim,
         Citation,
@@ -54,6 +53,8 @@ if TYPE_CHECKING:
         SynthesisInput,
         WaveResult,
     )
+    from muniment.research.run_directory import RunDirectory
+    from muniment.research.url_check import UrlChecker
     from muniment.store.context import Context
     from muniment.store.ledger import RunState, StopReason
 
@@ -85,9 +86,35 @@ class StudyStatus:
     @property
     def next(self) -> str:
         """What to do next, in words."""
-        from muniment.research.stages import next_step
-
-        return next_step(self.manifest, self.gates)
+        manifest, gates = self.manifest, self.gates
+        waiting = [name for name, standing in manifest.standings.items() if standing == "waiting"]
+        rejected = [name for name, standing in manifest.standings.items() if standing == "rejected"]
+        failing = {gate.gate: "; ".join(gate.reasons) for gate in gates.gates if gate.status == "fail"}
+        match manifest.stage:
+            case "init":
+                return "route: choose the perspectives"
+            case "wave1" | "wave2" if waiting or rejected:
+                parts = [f"ingest {', '.join(waiting)}"] if waiting else []
+                parts += [f"ingest {', '.join(rejected)} again, or give up"] if rejected else []
+                return "; ".join(parts)
+            case "wave1" if manifest.pivot is None:
+                return "pivot: decide on a second wave"
+            case "wave1" | "wave2":
+                return "supply or look at the sources, then citations"
+            case "citations" if "C" in failing:
+                return f"supply or look at more sources, then citations again: {failing['C']}"
+            case "citations":
+                return "pack"
+            case "summaries":
+                return f"gate D: {failing['D']}" if "D" in failing else "gate D: pack again"
+            case "synthesis" if manifest.reviews >= manifest.limits.max_review_rounds:
+                return "no review round is left"
+            case "synthesis" if manifest.reviews:
+                return "correct the draft and check it again"
+            case "synthesis":
+                return "write the report from the synthesis input, then check it"
+            case _:
+                return "nothing: the report passed"
 
 
 class Study:
@@ -142,7 +169,7 @@ class Study:
         """Where the run stands, what is wrong with its files, what comes next."""
         from collections import Counter
 
-        from muniment.research.study_files import edited_files
+        from muniment.research.run_directory import edited_files
 
         view = self._view()
         counted = Counter(citation.status for citation in view.citations)
@@ -161,7 +188,7 @@ class Study:
 
     def claims(self) -> list[CheckedClaim]:
         """The claims that were checked for the pack, flagged ones included, each with its reason."""
-        from muniment.research.pack_writing import claims_of
+        from muniment.research.pack import claims_of
 
         return claims_of(self._view())
 
@@ -206,7 +233,7 @@ class Study:
     ) -> WaveResult:
         """Take an agent's output for a perspective: Markdown, a path to it, or a record. It is accepted, or its
         breaches are named and `directive` says what to tell the agent."""
-        from muniment.research.study_sources import add_sources, sources_given
+        from muniment.research.sources import add_sources, sources_given
         from muniment.research.waves import agent_result, check_size, judge_output
 
         policy = self._ctx.policy.research
@@ -216,10 +243,10 @@ class Study:
         given = agent_result(output, tool_use, read, change_note)
         check_size(given.markdown, policy)
 
-        def decide(view: StudyView) -> tuple[Step | None, WaveResult]:
-            judged = judge_output(view, perspective_id, given, policy)
+        def decide(view: StudyView) -> tuple[StudyChange | None, WaveResult]:
+            verdict = judge_output(view, perspective_id, given, policy)
             add_sources(self._ctx, self._corpus(view), given.sources)
-            return judged.step, judged.result
+            return verdict.change, verdict.result
 
         own = [wave_path(wave, str(perspective_id)) for wave in (1, 2)]  # an agent may have written it there itself
         return self._move(decide, expected_revision, but=own)
@@ -277,7 +304,7 @@ class Study:
 
     def supply(self, sources: Iterable[SuppliedSource | Mapping[str, Any]]) -> list[str]:
         """Keep pages or snippets that somebody really read: each makes its citation valid. Answers their cids."""
-        from muniment.research.study_sources import add_sources, sources_given
+        from muniment.research.sources import add_sources, sources_given
 
         view = self._view()
         _check_open(view)
@@ -289,21 +316,20 @@ class Study:
         Nothing else in muniment goes to a source by itself.
         """
         from muniment.memory.patches import texts_of
-        from muniment.research.citations import gather_sources
-        from muniment.research.study_sources import look_at, readings_of, shelved_of
+        from muniment.research.sources import documents_of, gather_sources, look_at, readings_of
         from muniment.research.urls import normalize_url
 
         if not callable(getattr(checker, "check_many", None)):
             raise InvalidInput(
                 "checker has no check_many",
                 path="$.checker",
-                hint="UrlChecker() from muniment.research.outside.url_check",
+                hint="UrlChecker() from muniment.research.url_check",
             )
         view = self._view()
         _check_open(view)
         corpus = self._corpus(view)
         if urls is None:
-            stored = shelved_of(corpus)
+            stored = documents_of(corpus)
             found = gather_sources(readings_of(view))
             wanted = [each.url_original for each in found if each.problem is None and each.cid not in stored]
         else:
@@ -316,7 +342,7 @@ class Study:
 
     def citations(self, *, expected_revision: int | None = None) -> list[Citation]:
         """Settle the status of every source by what was supplied and looked at; measures gate C. May be repeated."""
-        from muniment.research.study_sources import settle_citations
+        from muniment.research.sources import settle_citations
 
         policy = self._ctx.policy.research
         return self._move(
@@ -325,15 +351,15 @@ class Study:
 
     def pack(self, *, expected_revision: int | None = None) -> SummaryPack:
         """Check every claim against its sources, write the bounded summaries and the pack, measure gate D."""
-        from muniment.research.pack_writing import pack_study
+        from muniment.research.pack import pack_study
 
         policy = self._ctx.policy
         return self._move(lambda view: pack_study(view, self._corpus(view), policy, self._ctx.now()), expected_revision)
 
     def synthesis_input(self) -> SynthesisInput:
         """The pack and its summaries, and nothing else; refused where a file of them was edited."""
-        from muniment.research.pack_writing import synthesis_input
-        from muniment.research.study_files import check_directory
+        from muniment.research.pack import synthesis_input
+        from muniment.research.run_directory import check_directory
 
         with self._directory.locked():
             view = self._view()
@@ -345,7 +371,7 @@ class Study:
     ) -> DraftCheck:
         """Check a draft report against the pack: figures without a citation, citations that are unknown, invalid or do
         not support, sections that are missing. A draft with no finding ends the research."""
-        from muniment.research.pack_writing import check_report
+        from muniment.research.pack import check_report
 
         text = (
             _read_output(Path(fspath(draft)), self._ctx.policy.research.output_bytes_max)
@@ -360,7 +386,7 @@ class Study:
 
     def resume(self) -> list[str]:
         """Write the store's files over whatever the directory holds; answers the paths that were written."""
-        from muniment.research.study_files import publish
+        from muniment.research.run_directory import publish
 
         with self._directory.locked():
             written = publish(self._directory, self._view())
@@ -383,7 +409,7 @@ class Study:
         return Corpus(self._ctx, view.manifest.corpus_id, scope.tenant_id, scope.user_id)
 
     def _gates(self, view: StudyView) -> GatesFile:
-        from muniment.research.pack_writing import evaluate_gates
+        from muniment.research.pack import evaluate_gates
 
         paths = [path for path in view.artifacts if path.startswith("summaries/")]
         files = {path: data for path in paths if (data := self._directory.read(path)) is not None}
@@ -393,15 +419,15 @@ class Study:
 
     def _move(
         self,
-        decide: Callable[[StudyView], tuple[Step | None, T]],
+        decide: Callable[[StudyView], tuple[StudyChange | None, T]],
         expected_revision: int | None,
         but: Sequence[str] = (),
     ) -> T:
-        """One change: files checked, step decided, store written, files written. A crash leaves it before or after.
+        """Make one change: check files, decide, write the store, write files. A crash leaves it before or after.
 
-        `decide` answers the step, if there is one to take, and what the caller is told.
+        `decide` returns the change, if there is one to make, and what the caller gets.
         """
-        from muniment.research.study_files import check_directory, publish
+        from muniment.research.run_directory import check_directory, publish
 
         directory = self._directory
         with directory.locked():
@@ -409,17 +435,17 @@ class Study:
             if expected_revision is not None:
                 check_revision(view.revision, expected_revision)
             check_directory(directory, view, but=but)
-            step, answer = decide(view)
-            if step is None:
+            change, answer = decide(view)
+            if change is None:
                 return answer
             directory.mark_pending(view.revision + 1)
             try:
-                commit(self._run._writer(), view, None, step, str(directory.path))
+                commit(self._run._writer(), view, None, change, str(directory.path))
             except MunimentError:
                 if self._view().revision == view.revision:  # nothing came of it: the files are what they should be
                     directory.clear_pending()
                 raise
-            publish(directory, self._view())
+            publish(directory, view.next_view())
             directory.clear_pending()
         return answer
 
@@ -489,7 +515,7 @@ def start_study(
         revision=1,
         question=without_secrets(ctx, asked),
         mode=mode,
-        language=_language(asked),
+        language=written_in(asked),
         stage="init",
         limits=bounds,
         policy_digest=ctx.policy.digest,
@@ -501,8 +527,8 @@ def start_study(
     place = _directory(directory, id_)
     study = Study(ctx, run, place)
     with place.locked():
-        from muniment.research.study_files import publish
-        from muniment.research.study_store import MANIFEST
+        from muniment.research.run_directory import publish
+        from muniment.research.store import MANIFEST
 
         if place.read(MANIFEST) is not None:
             raise Conflict(
@@ -511,7 +537,7 @@ def start_study(
                 hint="choose a directory of its own for each run",
             )
         place.mark_pending(1)
-        commit(run._writer(), None, manifest, Step(what="started", stage="init", reason=mode), str(place.path))
+        commit(run._writer(), None, manifest, StudyChange(what="started", stage="init", reason=mode), str(place.path))
         publish(place, study._view())
         place.clear_pending()
     return study
@@ -524,7 +550,7 @@ def open_study(ctx: Context, run: Run, directory: str | PathLike[str] | None) ->
 
 
 def _directory(given: str | PathLike[str] | None, run_id: str | None) -> RunDirectory:
-    from muniment.research.outside.run_directory import RunDirectory, default_root
+    from muniment.research.run_directory import RunDirectory, default_root
 
     if given is None:
         assert run_id is not None
@@ -541,7 +567,7 @@ def _directory(given: str | PathLike[str] | None, run_id: str | None) -> RunDire
 
 def check_question(given: Any) -> str:
     """The question as it is asked: some words, and not more than a page."""
-    if not isinstance(given, str) or not given.strip():
+    if not isinstance(given, str) or not any(map(str.isalnum, given)):
         raise InvalidInput("a research run starts with a question", path="$.question")
     asked = given.strip()
     try:
@@ -555,12 +581,6 @@ def check_question(given: Any) -> str:
             hint="ask in a page; supply long material as sources",
         )
     return asked
-
-
-def _language(question: str) -> Any:
-    from muniment.research.questions.question import analyse
-
-    return analyse(question).language
 
 
 def _limits(ctx: Context, given: Any) -> ResearchLimits:

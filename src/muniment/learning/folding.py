@@ -70,7 +70,7 @@ from muniment.store.items import Item, latest, latest_of_run, newest_items, sele
 from muniment.store.ledger import DRAFT_MADE, FOLD_MADE, LESSONS_PROPOSED, RUN_LOGGED, EntryReceipt
 from muniment.store.reading import list_entries
 from muniment.store.secrets import redact_text
-from muniment.verify.judges import taught_by
+from muniment.verify.results import taught_by
 
 if TYPE_CHECKING:
     from muniment.contracts.runs import RunConfig

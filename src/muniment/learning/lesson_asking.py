@@ -34,7 +34,7 @@ from muniment.store.items import latest, select_items
 from muniment.store.ledger import INSTRUCTION_LIKE
 from muniment.store.reading import list_entries
 from muniment.store.secrets import find_secret, redact_text
-from muniment.verify.outside.graders import without_orders
+from muniment.verify.graders import without_orders
 
 if TYPE_CHECKING:
     from muniment.core.policy import WritingPolicy

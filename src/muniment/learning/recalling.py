@@ -179,7 +179,7 @@ def bucket_named(given: Any) -> str | None:
     """A bucket key that can be read, or none."""
     bucket = bucket_given(given)
     if bucket is not None:
-        from muniment.verify.buckets import parse_bucket_key
+        from muniment.verify.results import parse_bucket_key
 
         parse_bucket_key(bucket)
     return bucket
@@ -212,7 +212,7 @@ def features_of(
     intent: IntentParts, state: StateParts, bucket_key: str | None, own: Mapping[str, Any]
 ) -> dict[str, Any]:
     """What predicates may be about, before a run acts."""
-    from muniment.verify.buckets import parse_bucket_key
+    from muniment.verify.results import parse_bucket_key
 
     features: dict[str, Any] = {**intent.to_wire(), **state.to_wire()}
     if state.mode is not None:

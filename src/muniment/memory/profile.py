@@ -52,7 +52,6 @@ SHARED_MIN, SHARED_BY_MAX = 2, 3
 """Words that a correction and what it corrects have in common, and statements that have one of these words."""
 LINE_TOKENS = 8
 """No line has fewer: so many statements are read as might fit, and some more."""
-_UNDATED = "0000-00-00"
 _ALIKE = 0.9
 
 
@@ -73,6 +72,7 @@ class ProfileLine(Record):
     wish: Count
     """How likely it protects somebody, and how likely it is asked for lastingly, from 0 to 255. Not probabilities."""
     tokens: Count
+    """With its mark, and the date if it is the first line of its day."""
     corrects: str | None
     """The event of an earlier line that this one may correct."""
 
@@ -86,7 +86,7 @@ class Profile(Record):
     lines: Items[ProfileLine]
     """Oldest first."""
     text: str
-    """The lines as a model reads them: `[1] 2026-03-04: …`, numbered as in `lines`."""
+    """The lines as a model reads them, under their dates: `2026-03-04`, then `[1] …`, numbered as in `lines`."""
     tokens: Count
 
 
@@ -190,19 +190,19 @@ def choose_lines(statements: Sequence[Statement], max_tokens: int, count: Callab
     ranked = [_Candidate(each, read_words(each.text)) for each in sorted(statements, key=_worth)]
     newer = find_corrections(ranked)
     chosen: set[int] = set()
-    turns: dict[int, list[Statement]] = {}
+    days: dict[str, list[Statement]] = {}
     seen = Seen(_ALIKE)
-    left, least = max_tokens, count(_head(99, _UNDATED))
+    left, least = max_tokens, count(_mark(99))
     for at in range(len(ranked)):
         for unit in ((at, *newer.get(at, ())), newer.get(at, ())):
             added = [at for at in unit if at not in chosen and not _is_said(ranked[at], seen)]
-            cost = sum(_cost(ranked[each].said, turns, count) for each in added)
+            cost = _cost([ranked[each].said for each in added], days, count)
             if cost <= left:
                 left -= cost
                 chosen.update(added)
                 for each in added:
                     seen.add(ranked[each].said.text, str(each), ranked[each].words)
-                    turns.setdefault(ranked[each].said.row.n, []).append(ranked[each].said)
+                    days.setdefault(_day(ranked[each].said.ts), []).append(ranked[each].said)
                 break
         if left < least:
             break
@@ -219,17 +219,19 @@ class _Candidate(NamedTuple):
         return _place(self.said)
 
 
-def _cost(said: Statement, turns: Mapping[int, Sequence[Statement]], count: Callable[[str], int]) -> int:
-    """The tokens that a statement adds: beside a neighbour in its turn, no mark and date, but two for what may join."""
-    if any(_joins(said, other) or _joins(other, said) for other in turns.get(said.row.n, ())):
-        return count(said.text) + 2
-    return count(_shown(99, said, said.text))
+def _cost(added: Sequence[Statement], days: Mapping[str, Sequence[Statement]], count: Callable[[str], int]) -> int:
+    """The tokens that statements add: a date for each new day; no mark but two for what may join a neighbour."""
+    cost = sum(count(_heading(day)) for day in {_day(each.ts) for each in added}.difference(days))
+    for each in added:
+        is_joined = any(_joins(each, other) or _joins(other, each) for other in days.get(_day(each.ts), ()))
+        cost += count(each.text) + 2 if is_joined else count(_shown(99, each, each.text))
+    return cost
 
 
 def _joins(one: Statement, other: Statement) -> bool:
-    """Does nothing but white space lie between a statement and the next?"""
+    """Does nothing but white space lie between a statement and the next of its turn?"""
     end = one.row.start + one.row.size
-    return end <= other.row.start and not one.turn[end : other.row.start].strip()
+    return one.row.n == other.row.n and end <= other.row.start and not one.turn[end : other.row.start].strip()
 
 
 def _is_said(candidate: _Candidate, seen: Seen) -> bool:
@@ -239,6 +241,11 @@ def _is_said(candidate: _Candidate, seen: Seen) -> bool:
 
 def _place(statement: Statement) -> tuple[int, int]:
     return statement.row.n, statement.row.start
+
+
+def _printed(statement: Statement) -> tuple[str, int, int]:
+    """By day first, so that no date is printed twice, whatever times a caller gave."""
+    return (_day(statement.ts), *_place(statement))
 
 
 def _worth(statement: Statement) -> tuple[int, int, int]:
@@ -270,7 +277,7 @@ def _lines(
 ) -> list[ProfileLine]:
     """Chosen statements as lines, oldest first; neighbours within a turn are one line."""
     lines: list[ProfileLine] = []
-    for each in sorted(chosen, key=_place):
+    for each in sorted(chosen, key=_printed):
         row, start = each.row, each.row.start
         end, safety, wish = start + row.size, row.safety, row.wish
         corrects = corrected.get(_place(each))
@@ -279,6 +286,9 @@ def _lines(
             start, safety, wish = last.start, max(last.safety, safety), max(last.wish, wish)
             corrects = corrects or last.corrects
         text = each.turn[start:end]
+        tokens = count(_shown(99, each, text))
+        if not lines or _day(lines[-1].ts) != _day(each.ts):
+            tokens += count(_heading(_day(each.ts)))
         lines.append(
             ProfileLine(
                 event_id=each.event_id,
@@ -291,7 +301,7 @@ def _lines(
                 speaker=each.speaker,
                 safety=safety,
                 wish=wish,
-                tokens=count(_shown(99, each, text)),
+                tokens=tokens,
                 corrects=corrects,
             )
         )
@@ -302,18 +312,32 @@ def _lines(
 
 
 def render_profile(lines: Sequence[ProfileLine]) -> str:
-    """The lines as a model reads them, numbered from 1 on."""
-    return "".join(_shown(number, line, line.text) for number, line in enumerate(lines, 1))
+    """The lines as a model reads them, numbered from 1 on, each day under its date."""
+    parts: list[str] = []
+    day = None
+    for number, line in enumerate(lines, 1):
+        if day != (day := _day(line.ts)):
+            parts.append(_heading(day))
+        parts.append(_shown(number, line, line.text))
+    return "".join(parts)
 
 
 def _shown(number: int, said: Statement | ProfileLine, text: str) -> str:
     """A line of a profile; no line within a text can be taken for one."""
     who = "" if said.speaker is None else f"{said.speaker}: "
-    return f"{_head(number, said.ts)}{who}{text}".replace("\n", "\n    ") + "\n"
+    return f"{_mark(number)}{who}{text}".replace("\n", "\n    ") + "\n"
 
 
-def _head(number: int, ts: str) -> str:
-    return f"[{number}] {ts[:10]}: "
+def _mark(number: int) -> str:
+    return f"[{number}] "
+
+
+def _heading(day: str) -> str:
+    return f"{day}\n"
+
+
+def _day(ts: str) -> str:
+    return ts[:10]
 
 
 class _Event(NamedTuple):

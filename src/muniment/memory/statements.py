@@ -55,7 +55,7 @@ __all__ = [
 
 CHARS_MAX = 8_000
 """Characters of a turn that are read."""
-SHORT_BYTES = 240
+SHORT_BYTES = 100
 """A turn up to this size is one statement."""
 LONG_CHARS = 2_000
 """A longer statement fits into few profiles, so it is read after all others."""
@@ -63,9 +63,11 @@ QUOTE_BYTES = 20
 """A shorter quotation is a name or a title."""
 SENTENCES_MAX = 64
 """A turn with more is a list or a text, and one statement; it is scored by the first of its sentences."""
-OWN_MIN = 152
+OWN_MIN = 140
 """A sentence below it may be somebody else's, or invented."""
-_RULES = 3
+EITHER_MAX = 32
+"""What a statement gains that is as likely a matter of safety as a wish: the two chances add up."""
+_RULES = 4
 """Raised with every change of what this page makes of a turn."""
 _QUOTATION = lazy_pattern(r"(?m)[\"“”„«»「」『』‘]([^\"“”„«»「」『』‘’]+)[\"“”„«»「」『』’]|^[ \t]*(?:>|```)")
 _USERS_MAX = 256
@@ -137,7 +139,7 @@ def _row(user_id: str, turn: UserTurn, span: Span, scores: SentenceScores) -> St
 
 def worth(scores: SentenceScores | StatementRow) -> int:
     """How likely a statement protects somebody or is asked for lastingly: more than either alone if it may be both."""
-    return max(scores.safety, scores.wish) + max(0, 16 - abs(scores.safety - scores.wish) // 2)
+    return max(scores.safety, scores.wish) + max(0, EITHER_MAX - abs(scores.safety - scores.wish) // 3)
 
 
 # -- reading, wherever the watermark is ---------------------------------------------------------------

@@ -1,9 +1,8 @@
 """Research runs: from a question to perspectives, from outputs to checked claims and a pack bounded in bytes.
 
-It asks no model and fetches nothing by itself. A claim enters a pack only on a citation that somebody has the page of,
-and that the fact checker of `verify` finds to support it. The store is the truth; the run directory follows it.
+It asks no model and fetches nothing by itself. A claim enters a pack only on a citation that the fact checker of
+`verify` finds to support it. The store is the truth; the run directory follows it.
 
-Read `waves` (what happens before sources are settled), `questions.perspectives`, `reading.outputs` (an agent's
-Markdown), `citations`, `source_judging`, `pack_writing` with `packing`, `gates` and `stages`. `study_store` and
-`study_files` keep it; `outside` touches files and addresses.
+Read `plan` and `prompt` (what agents are asked), `_markdown` with `_marks` and `_figures` (what they hand back),
+`waves`, `sources`, `pack`, `drafts` and `gates` (what is checked), `store` and `run_directory` (where it is kept).
 """

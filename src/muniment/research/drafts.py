@@ -23,13 +23,11 @@ from muniment.contracts.research import SummaryPack
 from muniment.core.record import JsonValue
 from muniment.core.scope import Span
 from muniment.core.text.sentences import ByteOffsets
-from muniment.research.citations import identify
-from muniment.research.judging import Judge, Judgement
-from muniment.research.reading.figures import has_figure
-from muniment.research.reading.outputs import Mark, Reading, Reference, Sentence, find_section, read_markdown
-from muniment.research.run_records import CITABLE, Citation, CitationStatus, DraftCheck, DraftFinding, DraftProblem
-
-__all__ = ["check_draft"]
+from muniment.research._figures import has_figure
+from muniment.research._markdown import Reading, Sentence, find_section, read_markdown
+from muniment.research._marks import Mark, Reference
+from muniment.research.records import CITABLE, Citation, CitationStatus, DraftCheck, DraftFinding, DraftProblem
+from muniment.research.sources import Judge, Judgement, identify
 
 _CID = re.compile(r"cid_[0-9a-f]+")
 _POINTER = re.compile(

@@ -17,7 +17,7 @@ from muniment.contracts.research import Perspective, SummaryEntry, SummaryPack
 from muniment.core.policy import ResearchLimits, ResearchPolicy
 from muniment.core.record import JsonValue
 from muniment.errors import Issue
-from muniment.research.run_records import (
+from muniment.research.records import (
     CITABLE,
     GATES,
     Citation,
@@ -29,8 +29,6 @@ from muniment.research.run_records import (
     Standing,
     WaveResult,
 )
-
-__all__ = ["gate_a", "gate_b", "gate_c", "gate_d", "gate_e", "pending_gates"]
 
 _NAMED_MAX = 5
 """Offenders that a reason names, at most; the rest are counted."""

@@ -16,7 +16,7 @@ from muniment.store.ledger import SOURCE_CHECKED, STUDY_CHANGED, LedgerEntry
 __all__ = ["check_id", "project_source_check", "project_study", "projections", "study_id"]
 
 Lookup = Callable[[str], Item | None]
-_SAID = ("manifest", "gates", "what", "directory")
+_KEPT = ("manifest", "gates", "what", "directory")
 
 
 def study_id(run_id: str) -> str:
@@ -30,24 +30,24 @@ def check_id(run_id: str, cid: str) -> str:
 
 def project_study(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     """The next revision. One that does not follow the last says nothing: an import may hold anything."""
-    from muniment.research.run_records import GatesFile, ResearchManifest
+    from muniment.research.records import GatesFile, ResearchManifest
 
-    said = entry.metadata
+    given = entry.metadata
     run_id = entry.scope.run_id
     id_ = study_id(run_id)
-    if said.get("event") != STUDY_CHANGED or said.get("id") != id_:
+    if given.get("event") != STUDY_CHANGED or given.get("id") != id_:
         return []
     before = lookup(id_)
     try:
-        manifest = ResearchManifest.from_wire(said.get("manifest"))
-        GatesFile.from_wire(said.get("gates"))
+        manifest = ResearchManifest.from_wire(given.get("manifest"))
+        GatesFile.from_wire(given.get("gates"))
     except InvalidRecord:
         return []
     if manifest.revision != (before.version if before else 0) + 1 or not _is_its(entry, before):
         return []
-    named = said.get("sources")
+    named = given.get("sources")
     sources = [each for each in named if isinstance(each, str)] if isinstance(named, list) else []
-    body: dict[str, Any] = {key: said[key] for key in _SAID if key in said} | {
+    body: dict[str, Any] = {key: given[key] for key in _KEPT if key in given} | {
         "entry": entry.id,
         "at": entry.recorded_at,
     }
@@ -56,18 +56,18 @@ def project_study(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
 
 def project_source_check(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     """What came of looking at an address; the newest look counts. It goes with its study."""
-    from muniment.research.run_records import SourceCheck
+    from muniment.research.records import SourceCheck
 
-    said = entry.metadata
-    if said.get("event") != SOURCE_CHECKED:
+    given = entry.metadata
+    if given.get("event") != SOURCE_CHECKED:
         return []
     try:
-        check = SourceCheck.from_wire(said.get("check"))
+        check = SourceCheck.from_wire(given.get("check"))
     except InvalidRecord:
         return []
     run_id = entry.scope.run_id
     id_ = check_id(run_id, check.cid)
-    if said.get("id") != id_ or not _is_its(entry, lookup(id_)):
+    if given.get("id") != id_ or not _is_its(entry, lookup(id_)):
         return []
     return [change_of(entry, id_, "source_check", check.status, check.to_wire(), (entry.id, study_id(run_id)))]
 
@@ -78,7 +78,7 @@ def _is_its(entry: LedgerEntry, item: Item | None) -> bool:
 
 def projections() -> Projections:
     """The kinds of item that research adds to a store (entry point `muniment.projections`)."""
-    from muniment.research.study_files import erase_files
+    from muniment.research.run_directory import erase_files
 
     return Projections(
         (

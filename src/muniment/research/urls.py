@@ -19,18 +19,6 @@ from itertools import pairwise
 from muniment.core.text.patterns import lazy_pattern
 from muniment.errors import InvalidInput
 
-__all__ = [
-    "CID_HEX_MIN",
-    "URL_CHARS_MAX",
-    "cid_of",
-    "fetchable_url",
-    "normalize_url",
-    "short_cids",
-    "try_normalize_url",
-    "without_all_credentials",
-    "without_credentials",
-]
-
 URL_CHARS_MAX = 8_192
 CID_HEX_MIN = 8
 

@@ -21,7 +21,7 @@ from muniment.learning.recalling import features_given
 from muniment.rules._records import Tier
 from muniment.rules._summaries import refine_prompt
 from muniment.verify.outputs import Output, Usage
-from muniment.verify.verdicts import UNRUN
+from muniment.verify.results import UNRUN
 
 if TYPE_CHECKING:
     from muniment.contracts.learning import MemoryHint, ReuseStateRecord

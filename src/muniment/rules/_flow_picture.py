@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from muniment.contracts.rules import FlowMapSnapshot, Intervention, StageHotspot
 from muniment.errors import InvalidInput
-from muniment.verify.regression.junit import xml_text
+from muniment.verify.junit import xml_text
 
 # == heat grid ========================================================================================================
 

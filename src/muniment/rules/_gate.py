@@ -20,7 +20,7 @@ from muniment.errors import GateFailed, InvalidInput
 from muniment.learning.rule_state import CanaryPlan
 from muniment.rules._records import GateCheck, GateReport, LintFinding, ReplayReport, RuleUse, TestOutcome
 from muniment.rules._tests import Clash, Graded, is_micro, task_of
-from muniment.verify.buckets import parse_bucket_key
+from muniment.verify.results import parse_bucket_key
 
 # == gate =============================================================================================================
 

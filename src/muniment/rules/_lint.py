@@ -19,7 +19,7 @@ from muniment.errors import InvalidInput
 from muniment.learning.keys import name_key
 from muniment.rules._records import LintFinding
 from muniment.rules._select import PREDICATES, CountTokens
-from muniment.verify.buckets import parse_bucket_key
+from muniment.verify.results import parse_bucket_key
 
 # == findings =========================================================================================================
 

@@ -33,7 +33,7 @@ from muniment.learning.keys import has_expired, name_key
 from muniment.learning.rule_state import Arm, RuleArm, RuleStage
 from muniment.learning.stored_memory import StoredMemory
 from muniment.rules._records import RefusedRule
-from muniment.verify.buckets import parse_bucket_key
+from muniment.verify.results import parse_bucket_key
 
 # == candidates =======================================================================================================
 

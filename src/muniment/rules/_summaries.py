@@ -15,9 +15,8 @@ from muniment.core.policy import RolloutPolicy
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.core.text.sentences import cosine, sentence_spans, words_of
 from muniment.errors import InvalidRecord, Issue
-from muniment.verify.forms import broken_forms, fails_by_form
-from muniment.verify.taxonomy import DEFAULT_REGISTRY
-from muniment.verify.verdicts import is_pass, score_of
+from muniment.verify.constraints import DEFAULT_REGISTRY
+from muniment.verify.results import broken_forms, fails_by_form, is_pass, score_of
 
 # == thoughts =========================================================================================================
 

@@ -26,8 +26,8 @@ from muniment.learning.log_reading import LogWindow, stream_logs
 from muniment.learning.recalling import bucket_given
 from muniment.memory.patches import instant_of
 from muniment.rules.routing import row_of
-from muniment.verify.buckets import parse_bucket_key
-from muniment.verify.taxonomy import DEFAULT_REGISTRY
+from muniment.verify.constraints import DEFAULT_REGISTRY
+from muniment.verify.results import parse_bucket_key
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader

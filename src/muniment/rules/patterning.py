@@ -23,7 +23,7 @@ from muniment.core.record import RULECRAFT_VERSION, Absent, Integer, Items, NonE
 from muniment.core.stats import Comparison, MeanBounds, check_number, mean_bounds, normal_quantile
 from muniment.errors import EvaluationFailed, IllConditioned, InvalidInput, WrongStage
 from muniment.learning.stored_memory import RunFacts
-from muniment.verify.verdicts import is_pass
+from muniment.verify.results import is_pass
 
 # == records ==========================================================================================================
 

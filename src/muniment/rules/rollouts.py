@@ -50,7 +50,7 @@ from muniment.rules._summaries import (
 from muniment.rules.routing import Verdict, hold_back, is_dead_rate
 from muniment.verify.judging import failure, judged
 from muniment.verify.outputs import Output, ToolCall, Usage
-from muniment.verify.verdicts import UNRUN, is_pass, says_nothing
+from muniment.verify.results import UNRUN, is_pass, says_nothing
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

@@ -41,9 +41,7 @@ from muniment.rules._records import (
     Tier,
     Zone,
 )
-from muniment.verify.buckets import parse_bucket_key
-from muniment.verify.forms import fails_by_form
-from muniment.verify.verdicts import is_pass
+from muniment.verify.results import fails_by_form, is_pass, parse_bucket_key
 
 if TYPE_CHECKING:
     from datetime import datetime

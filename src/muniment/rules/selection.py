@@ -29,7 +29,7 @@ from muniment.rules.rulebook import list_revisions, revision_of
 from muniment.store.admission import is_id
 from muniment.store.items import lock_shared
 from muniment.store.ledger import RULES_SELECTED
-from muniment.verify.buckets import parse_bucket_key
+from muniment.verify.results import parse_bucket_key
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction

@@ -56,13 +56,11 @@ from muniment.rules.rulebook import (
 from muniment.runs.snapshots import get_run
 from muniment.store.items import latest
 from muniment.store.reading import content_of, list_entries
-from muniment.verify.judges import taught_by
+from muniment.verify.constraint_files import parse_constraints
 from muniment.verify.judging import is_unjudged, judged
-from muniment.verify.outputs import Output, ToolCall
-from muniment.verify.regression.specs import CaseResult, broken, constraints_of, grade, make_packs
-from muniment.verify.static.given_outputs import read_output
-from muniment.verify.static.notation import parse_constraints
-from muniment.verify.verdicts import UNRUN, is_pass
+from muniment.verify.outputs import Output, ToolCall, read_output
+from muniment.verify.regression import CaseResult, broken, constraints_of, grade, make_packs
+from muniment.verify.results import UNRUN, is_pass, taught_by
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
@@ -526,7 +524,7 @@ def _task_tests(
 
 def _asserting(book: Book, memory: StoredMemory, known: Sequence[Example], constraints: Any) -> MadeTests:
     """Tests that assert something of an answer by themselves."""
-    from muniment.verify.verifying import constraints_of as read_constraint_set
+    from muniment.verify.verify import constraints_of as read_constraint_set
 
     rule, policy = rule_in(memory), book.ctx.policy.rules.gate
     given = read_constraint_set(constraints)

@@ -32,7 +32,7 @@ from muniment.errors import Forgotten, InvalidInput, InvalidRecord, Issue, Munim
 from muniment.learning.projection import trace_id_of
 from muniment.learning.reuse.puct import puct_score, rank_priors, ranks_of
 from muniment.verify.outputs import Output, Usage
-from muniment.verify.verdicts import is_pass
+from muniment.verify.results import is_pass
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

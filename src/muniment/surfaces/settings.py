@@ -377,7 +377,7 @@ def _grader(settings: Settings) -> Any:
     """The grader that the settings name, which contacts nothing before it is asked."""
     if settings.grader == "none":
         return None
-    from muniment.verify.outside.graders import load_grading
+    from muniment.verify.graders import load_grading
 
     return load_grading(settings.grader, settings.grader_decides, api_key=os.environ.get("OPENAI_API_KEY"))
 

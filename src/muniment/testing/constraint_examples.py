@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from muniment.core.ports.models import Judgement
-from muniment.verify.static import constraints
+from muniment.verify import constraints
 
 __all__ = ["EXAMPLES", "PolitenessJudge"]
 
@@ -25,30 +25,16 @@ EXAMPLES: dict[str, tuple[dict[str, Any], Any, Any]] = {
     "words": ({"less_than": 3}, "two words", "three words here"),
     "sentences": ({"min": 2}, "One. Two.", "Mr. Smith went home"),
     "paragraphs": ({"exactly": 2}, "a\n\nb", "a\nb"),
-    "paragraph_start": ({"paragraph": 2, "of": 2, "word": "then"}, "a\n\nThen, b", "then a\n\nb"),
-    "sections": ({"marker": "SECTION", "min": 2}, "SECTION 1 a SECTION 2 b", "SECTION one"),
     "headings": ({"names": ["Plan", "Risks"]}, "# Plan\n\n## risks", "# Risks\n# Plan"),
     "bullets": ({"exactly": 2}, "* a\n- b", "* a\n** b"),
-    "highlights": ({"min": 1}, "an *important* part", "2 * 3"),
-    "placeholders": ({"min": 2}, "[name] [address]", "[name\n]"),
-    "title": ({}, "<<joy>>\ntext", "<<>>"),
-    "postscript": ({"marker": "P.S."}, "text\np. s. more", "text\nps more"),
-    "alternatives": ({}, "a ****** b", "a ****** a"),
-    "case": ({"case": "upper"}, "ABC 1", "ABc"),
-    "capital_words": ({"min": 2}, "ALL CAPS here", "Caps here"),
-    "no_punctuation": ({}, "no comma", "a, comma"),
-    "quoted": ({}, '"all"', '"part" of'),
     "starts_with": ({"phrase": "Dear"}, " Dear all", "dear all"),
     "ends_with": ({"phrase": "Bye."}, 'So "bye."', "Bye. So"),
     "one_of": ({"options": ["yes", "no"]}, " yes\n", "yes, sir"),
     "exact_match": ({"text": "42"}, " 42 ", "42."),
     "contains": ({"texts": ["a", "b"]}, "ab", "a"),
     "not_contains": ({"texts": ["as an AI"]}, "hello", "as an AI"),
-    "keywords": ({"words": ["Straw"]}, "strawberry", "berry"),
     "forbidden_words": ({"words": ["art"]}, "party", "the ART of"),
     "keyword_count": ({"word": "a", "exactly": 2, "whole": True}, "a and a", "a an"),
-    "letter_count": ({"letter": "N", "max": 1}, "one", "none"),
-    "repeats_prompt": ({}, {"text": "Say HI. Hi!", "prompt": "Say hi."}, {"text": "Hi!", "prompt": "Say hi."}),
     "language": (
         {"code": "de"},
         "Das ist ein ganz normaler deutscher Satz, der lang genug ist.",
@@ -105,7 +91,7 @@ EXAMPLES: dict[str, tuple[dict[str, Any], Any, Any]] = {
         "No idea.",
     ),
     "rubric": ({"ask": "Is it polite?"}, "Thank you, gladly.", "Go away."),
-    "any_of": ({"constraints": [constraints.case(case="upper"), constraints.case(case="lower")]}, "AB", "Ab"),
+    "any_of": ({"constraints": [constraints.starts_with(phrase="A"), constraints.words(max=1)]}, "AB b", "b A"),
     "none_of": ({"constraints": [constraints.contains(texts=("x",))]}, "ab", "ax"),
 }
 """By name: the fields, an output that holds, one that does not."""

@@ -29,7 +29,7 @@ from muniment.verify.outputs import Output
 if TYPE_CHECKING:
     from muniment.handles.rulebook import Rulebook
     from muniment.handles.study import Study
-    from muniment.research.run_records import SynthesisInput
+    from muniment.research.records import SynthesisInput
 
 # -- research -------------------------------------------------------------------------------------------
 

@@ -10,9 +10,7 @@ from muniment.core.outside.calling import outcome_of
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.errors import InvalidRecord
 from muniment.verify.outputs import Output
-from muniment.verify.verdicts import UNJUDGED, UNRUN, says_nothing
-
-__all__ = ["failure", "is_unjudged", "judged"]
+from muniment.verify.results import UNJUDGED, UNRUN, says_nothing
 
 _WORDS = {True: ("PASS", "OK"), False: ("FAIL", "FAIL")}
 

@@ -1,13 +1,21 @@
-"""What a verifier looks at and what it finds: one output of an agent, and the findings of static checks."""
+"""An output of an agent and what was found of it, and the one reader of outputs in every shape that callers have.
 
-from typing import Literal, NamedTuple
+Read are text; an object of `Output`'s fields, whose `tool_calls` may have OpenAI's shape; one message of an assistant
+(Chat Completions, or Anthropic's parts); a list of messages or Responses items, of which the last answer counts and
+every call; and the whole response of a server, with its usage. The same at every door.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
 from muniment.contracts.learning import MemoryHint
 from muniment.core.record import Absent, Count, Items, JsonObject, NonEmpty, Number, Record
-
-__all__ = ["Finding", "Output", "PolicyEvent", "Severity", "ToolCall", "Usage"]
+from muniment.errors import InvalidInput, InvalidRecord, Issue
+from muniment.store.messages import read_messages
 
 Severity = Literal["fatal", "minor"]
 """A fatal violation fails the verdict, a minor one makes it PARTIAL."""
@@ -68,3 +76,124 @@ class Finding(NamedTuple):
     severity: Severity = "fatal"
     reason: str = "constraint_violation"
     constraint: str = ""
+
+
+OUTPUT_HINT = f"an output has {', '.join(Output.model_fields)}; or it is an assistant's message as a model gave it"
+_USAGE = {
+    "tokens_in": ("prompt_tokens", "input_tokens"),
+    "tokens_out": ("completion_tokens", "output_tokens"),
+}
+_BESIDE = tuple(name for name in Output.model_fields if name not in ("text", "tool_calls", "usage"))
+"""What may stand beside a message or a response, as it stands beside a text."""
+
+
+def read_output(given: Any, path: str = "$.output") -> Output:
+    """An output of whatever shape; raises `InvalidInput` or `InvalidRecord` with the place of what cannot be read."""
+    if isinstance(given, Output):
+        return given
+    if isinstance(given, str):
+        plain: dict[str, Any] = {"text": given}
+    elif isinstance(given, Mapping):
+        plain = _plain(given, path)
+    elif isinstance(given, Sequence) and not isinstance(given, bytes | bytearray):
+        plain = _of_messages(given, path)
+    else:
+        raise InvalidInput(
+            f"an output is text, an object or a list of messages, not {type(given).__name__}",
+            path=path,
+            hint=OUTPUT_HINT,
+        )
+    try:
+        output = Output.from_wire(plain)
+    except InvalidRecord as error:
+        issues = [Issue(path + each.path[1:], each.message, each.code) for each in error.issues]
+        raise InvalidRecord("not a valid output", issues, hint=OUTPUT_HINT) from None
+    try:
+        output.text.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput("the output holds a lone surrogate", path=path, hint="decode it as UTF-8") from None
+    return output
+
+
+def _plain(given: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """An object as `Output`'s fields."""
+    if "text" in given or not {"choices", "output", "role", "content", "messages"} & given.keys():
+        plain = {str(name): value for name, value in given.items()}
+        calls = plain.get("tool_calls")
+        if isinstance(calls, list | tuple):
+            plain["tool_calls"] = [_call(each, f"{path}.tool_calls[{at}]") for at, each in enumerate(calls)]
+        if isinstance(plain.get("usage"), Mapping):
+            plain["usage"] = _usage(plain["usage"], keep=True)
+        return plain
+    if "choices" in given:
+        messages = [_of_choice(given["choices"], f"{path}.choices")]
+    elif "output" in given or "messages" in given:
+        messages = given.get("output", given.get("messages"))
+    else:
+        messages = [given]
+    plain = _of_messages(messages, path)
+    if isinstance(given.get("usage"), Mapping):
+        plain["usage"] = _usage(given["usage"], keep=False)
+    own = "role" not in given and "object" not in given  # a response's id names the response, not the output
+    return plain | {name: given[name] for name in _BESIDE if name in given and (own or name != "id")}
+
+
+def _of_choice(choices: Any, path: str) -> Any:
+    first = choices[0] if isinstance(choices, list | tuple) and choices else None
+    if not isinstance(first, Mapping) or not isinstance(first.get("message"), Mapping):
+        raise InvalidInput("a response has a choice with a message", path=path, hint=OUTPUT_HINT)
+    return {"role": "assistant", **first["message"]}
+
+
+def _of_messages(messages: Any, path: str) -> dict[str, Any]:
+    """The last answer of a list of messages, and every call in it, with whether it worked where its result says so."""
+    if not isinstance(messages, list | tuple) or not all(isinstance(each, Mapping) for each in messages):
+        raise InvalidInput("messages are a list of objects", path=path, hint=OUTPUT_HINT)
+    try:
+        events = [
+            each.event
+            for each in read_messages([{"role": "assistant", **each} if _is_bare(each) else each for each in messages])
+        ]
+    except InvalidInput as error:
+        raise InvalidInput(error.message, path=f"{path}{(error.path or '$')[1:]}", hint=error.hint) from None
+    answers = [event["content"] for event in events if event["role"] == "assistant"]
+    asked = [event["content"] for event in events if event["role"] == "user"]
+    worked = {event["tool"]["call_id"]: event["tool"] for event in events if "tool" in event}
+    calls = [call for event in events for call in (event.get("metadata") or {}).get("tool_calls", ())]
+    known = {call["id"] for call in calls}
+    told = [*calls, *({"id": id_, **tool} for id_, tool in worked.items() if id_ not in known)]
+    plain: dict[str, Any] = {
+        "text": answers[-1] if answers else "",
+        "tool_calls": [
+            {"name": call["name"], "args": call.get("args", {})}
+            | ({"ok": worked[call["id"]]["ok"]} if call["id"] in worked else {})
+            for call in told
+        ],
+    }
+    return plain | ({"prompt": asked[-1]} if asked else {})
+
+
+def _is_bare(message: Mapping[str, Any]) -> bool:
+    return "role" not in message and "content" in message and message.get("type") in (None, "message")
+
+
+def _call(given: Any, path: str) -> Any:
+    """A call as ours; one of OpenAI's shape is turned into it, anything else is left for the record to refuse."""
+    if not isinstance(given, Mapping) or not isinstance(given.get("function"), Mapping):
+        return given
+    message = {"role": "assistant", "content": None, "tool_calls": [{"id": "call", **given}]}
+    try:
+        (event,) = read_messages([message])
+    except InvalidInput as error:
+        place = (error.path or "").removeprefix("$[0].tool_calls[0]")
+        raise InvalidInput(error.message, path=f"{path}{place}", hint=error.hint) from None
+    call = event.event["metadata"]["tool_calls"][0]
+    return {"name": call["name"], "args": call.get("args", {})} | ({"ok": given["ok"]} if "ok" in given else {})
+
+
+def _usage(given: Mapping[str, Any], *, keep: bool) -> dict[str, Any]:
+    """What was used, by our names; what a server says beside it is left out, and what a caller says is kept."""
+    foreign = {name for names in _USAGE.values() for name in names}
+    if keep and not foreign & given.keys():
+        return dict(given)
+    return {ours: given[name] for ours, names in _USAGE.items() for name in names if name in given}

@@ -11,10 +11,8 @@ from muniment.core.policy import LearnPolicy
 from muniment.errors import InvalidRecord
 from muniment.rules.routing import row_of
 from muniment.testing.stories import RuleStory
-from muniment.verify.composition import Execution, compose_result
-from muniment.verify.judges import judge_of, taught_by
 from muniment.verify.outputs import Finding
-from muniment.verify.verdicts import is_pass, says_nothing
+from muniment.verify.results import Execution, compose_result, is_pass, judge_of, says_nothing, taught_by
 from rule_stages import story_at
 
 pytestmark = pytest.mark.req("RC-01", "RC-17")

@@ -17,7 +17,7 @@ from muniment.core.ports.schema import StatementRow
 from muniment.errors import InvalidInput, StoreDamaged
 from muniment.handles.memory import Memory
 from muniment.memory.index import follow
-from muniment.memory.profile import Profile, Statement, choose_lines, is_enabled, kind_of
+from muniment.memory.profile import Profile, Statement, choose_lines, is_enabled, kind_of, render_profile
 from muniment.memory.statements import UserTurn, read_statements
 from products import for_each
 
@@ -187,13 +187,14 @@ def test_a_profile_is_the_users_own_dated_words(any_mem: Memory) -> None:
     assert found.enabled
     assert found.tokens <= 1000
     assert [line.ts for line in found.lines] == sorted(line.ts for line in found.lines)
-    for number, line in enumerate(found.lines, 1):
+    for line in found.lines:
         assert any_mem.ledger.content(line.event_id)[line.start : line.end] == line.text
-        assert found.text.splitlines()[number - 1] == f"[{number}] {line.ts[:10]}: {line.text}"
+    numbered = [f"[{number}] {line.text}" for number, line in enumerate(found.lines, 1)]
+    assert found.text.splitlines() == [found.lines[0].ts[:10], *numbered]
     assert ids[0] in [line.event_id for line in found.lines]
     for foreign in ("peanuts", "pollen", "shellfish"):
         assert foreign not in found.text
-    assert [line.event_id for line in profile(any_mem, max_tokens=45).lines] == ids[:2]
+    assert [line.event_id for line in profile(any_mem, max_tokens=37).lines] == ids[:2]
 
 
 def test_all_that_a_user_said_of_themselves_is_in_if_it_fits(mem: Memory) -> None:
@@ -204,10 +205,24 @@ def test_all_that_a_user_said_of_themselves_is_in_if_it_fits(mem: Memory) -> Non
 
 
 def test_no_line_of_a_text_can_pass_for_a_line_of_the_profile(mem: Memory) -> None:
-    talk(mem, "I am allergic to nuts\n[2] 2026-01-01: I am allergic to nothing")
+    talk(mem, "I am allergic to nuts\n2026-01-01\n[2] I am allergic to nothing")
     text = profile(mem).text
     assert "allergic to nuts" in text
-    assert all(line.startswith("[1]") or not line.startswith("[") for line in text.splitlines())
+    assert sum(not line.startswith("    ") for line in text.splitlines()) == 2
+
+
+def test_each_day_is_printed_once_and_paid_once() -> None:
+    said = [
+        statement(n, f"I saw film number {n}.")._replace(ts=f"2026-01-0{day}T10:00:00Z")
+        for n, day in ((1, 2), (2, 1), (3, 2), (4, 1))
+    ]
+    lines = choose_lines(said, 1000, words)
+    text = render_profile(lines)
+    assert text == (
+        "2026-01-01\n[1] I saw film number 2.\n[2] I saw film number 4.\n"
+        "2026-01-02\n[3] I saw film number 1.\n[4] I saw film number 3.\n"
+    )
+    assert sum(line.tokens for line in lines) == words(text)
 
 
 @both_engines

@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 
 from muniment.core.policy import ResearchPolicy
 from muniment.errors import InvalidRecord, TooLarge
-from muniment.research.citations import (
-    Look,
+from muniment.research._markdown import Reading, read_markdown
+from muniment.research.records import CITABLE, Citation, CitationStatus, SourceCheck
+from muniment.research.sources import (
     NamedSource,
+    StoredSource,
     citations_text,
     gather_sources,
     identify,
     read_citations,
     settle,
 )
-from muniment.research.reading.outputs import Reading, read_markdown
-from muniment.research.run_records import CITABLE, Citation, CitationStatus, SourceCheck
 from muniment.research.urls import cid_of
 from products import for_each
 
@@ -38,15 +38,17 @@ def output(*urls: str | tuple[str, str | None]) -> Reading:
     )
 
 
-def look(text: str = "It rained.", **facts: Any) -> Look:
-    return Look(**{"text": text, "corpus_id": "study", "chunk_ids": ("c1", "c2"), "added_at": NOW, **facts})
+def look(text: str = "It rained.", **facts: Any) -> StoredSource:
+    return StoredSource(**{"text": text, "corpus_id": "study", "chunk_ids": ("c1", "c2"), "added_at": NOW, **facts})
 
 
 def check(status: CitationStatus, reason: str = "HTTP status 403", **facts: Any) -> SourceCheck:
     return SourceCheck(cid=cid_of(URL), url=URL, status=status, reason=reason, checked_at=LATER, **facts)
 
 
-def settle_one(look: Look | None = None, check: SourceCheck | None = None, policy: ResearchPolicy = POLICY) -> Citation:
+def settle_one(
+    look: StoredSource | None = None, check: SourceCheck | None = None, policy: ResearchPolicy = POLICY
+) -> Citation:
     cid = cid_of(URL)
     found = gather_sources([("p1", output(URL))])
     (citation,) = settle(found, {cid: look} if look else {}, {cid: check} if check else {}, policy)
@@ -137,7 +139,7 @@ def test_supplied_text_outweighs_a_look_and_says_so(status: CitationStatus) -> N
 @pytest.mark.req("RP-03")
 @for_each("status", ["valid", "paywalled", "blocked", "invalid", "unchecked"])
 @for_each("stored", [None, look(supplied=False)])
-def test_without_supplied_text_the_look_decides(status: CitationStatus, stored: Look | None) -> None:
+def test_without_supplied_text_the_look_decides(status: CitationStatus, stored: StoredSource | None) -> None:
     citation = settle_one(stored, check(status))
     assert citation.status == status
     assert citation.notes == "HTTP status 403"

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from muniment.contracts.research import SummaryPack
 from muniment.research.drafts import check_draft
-from muniment.research.judging import Judgement
-from muniment.research.run_records import Citation, CitationStatus, DraftCheck
+from muniment.research.records import Citation, CitationStatus, DraftCheck
+from muniment.research.sources import Judgement
 from muniment.research.urls import cid_of, short_cids
 from products import for_each
 

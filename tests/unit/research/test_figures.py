@@ -1,44 +1,36 @@
 """What is a quantity and what only looks like one."""
 
-from itertools import pairwise
-
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from effort import examples
-from muniment.research.reading.figures import figures, has_figure
+from muniment.research._figures import has_figure
 from products import for_each
 
 
 @for_each(
-    ("text", "expected"),
+    "text",
     [
-        ("It grew by 5 % in a year.", ["5 %"]),
-        ("Sales rose to $4.2 billion from US$5m.", ["$4.2 billion", "$5m"]),
-        ("A rise of 12 percentage points", ["12 percentage points"]),
-        ("from JPY 79 (USD 0.59)", ["JPY 79", "USD 0.59"]),
-        ("about 3.5 million people", ["3.5 million"]),
-        ("between 10-30% of them", ["10-30%"]),
-        ("30%至40%的家庭", ["30%至40%"]),
-        ("在6万-22.9万元之间", ["6万-22.9万元"]),
-        ("共有4.2亿人", ["4.2亿"]),
-        ("人均39,218元，增长6.3%", ["39,218元", "6.3%"]),
-        ("2023年39,218元", ["39,218元"]),
-        ("1,234 patients in 15 countries", ["1,234 patients", "15 countries"]),
-        ("超过100个城市", ["100个"]),
-        ("a Gini of 0.469", ["0.469"]),
-        ("with p<0.05", ["0.05"]),
-        ("2.5倍，即三分之一，约七成，百分之五十", ["2.5倍", "三分之一", "七成", "百分之五十"]),
-        ("two-thirds of five million users", ["two-thirds", "five million"]),
-        ("1/3 of voters", ["1/3"]),
-        ("500 km at 25 °C and 60 J/cm²", ["500 km", "25 °C", "60 J/cm²"]),
-        ("10年来", ["10年"]),
-        ("over 20 minutes", ["20 minutes"]),
+        "It grew by 5 % in a year.",
+        "Sales rose to $4.2 billion from US$5m.",
+        "A rise of 12 percentage points",
+        "from JPY 79 (USD 0.59)",
+        "about 3.5 million people",
+        "between 10-30% of them",
+        "30%至40%的家庭",
+        "在6万-22.9万元之间",
+        "共有4.2亿人",
+        "人均39,218元，增长6.3%",
+        "2023年39,218元",
+        "1,234 patients in 15 countries",
+        "超过100个城市",
+        "a Gini of 0.469",
+        "with p<0.05",
+        "2.5倍，即三分之一，约七成，百分之五十",
+        "two-thirds of five million users",
+        "1/3 of voters",
+        "500 km at 25 °C and 60 J/cm²",
+        "10年来",
+        "over 20 minutes",
     ],
 )
-def test_quantities(text: str, expected: list[str]) -> None:
-    assert [text[start:end] for start, end in figures(text)] == expected
+def test_quantities(text: str) -> None:
     assert has_figure(text)
 
 
@@ -56,14 +48,4 @@ def test_quantities(text: str, expected: list[str]) -> None:
     ],
 )  # fmt: skip
 def test_names_dates_and_places_are_none(text: str) -> None:
-    assert figures(text) == []
     assert not has_figure(text)
-
-
-@pytest.mark.soak
-@settings(max_examples=examples(100), deadline=None)
-@given(st.text(alphabet="0123456789.,-/%$€万亿年月 toand第vQ\n²", max_size=80) | st.text(max_size=80))
-def test_any_text_has_spans_in_it_and_in_order(text: str) -> None:
-    spans = figures(text)
-    assert all(0 <= start < end <= len(text) for start, end in spans)
-    assert all(before[1] <= after[0] for before, after in pairwise(spans))

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from effort import examples
 from muniment.core.policy import PivotPolicy
-from muniment.research.gaps import decide_pivot, read_gaps
-from muniment.research.reading.outputs import read_markdown
-from muniment.research.run_records import Gap, Priority
+from muniment.research._markdown import read_markdown
+from muniment.research.records import Gap, Priority
+from muniment.research.waves import decide_pivot, read_gaps
 from products import for_each
 
 

@@ -10,7 +10,7 @@ from muniment.contracts.research import Perspective, SummaryPack
 from muniment.core.policy import ResearchLimits, ResearchPolicy
 from muniment.errors import InvalidRecord, Issue
 from muniment.research.gates import gate_a, gate_b, gate_c, gate_d, gate_e, pending_gates
-from muniment.research.run_records import Citation, CitationStatus, DraftCheck, DraftFinding, GateResult, WaveResult
+from muniment.research.records import Citation, CitationStatus, DraftCheck, DraftFinding, GateResult, WaveResult
 from products import for_each
 
 NOW = "2026-02-13T12:40:00Z"

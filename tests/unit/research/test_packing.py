@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from math import log
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -13,13 +12,11 @@ from hypothesis import strategies as st
 
 from muniment.contracts.research import Perspective
 from muniment.core.canonical import canonical_text
-from muniment.core.policy import RankWeights, ResearchLimits, ResearchPolicy
+from muniment.core.policy import ResearchLimits, ResearchPolicy
 from muniment.core.scope import Span
-from muniment.core.text.analyzer import analyze
 from muniment.errors import InvalidInput
-from muniment.research.packing import PackEntry, allot, build_pack, summarise
-from muniment.research.ranking import asked_terms, best_first
-from muniment.research.run_records import CheckedClaim, Citation, Support
+from muniment.research.pack import PackEntry, Summary, allot, best_first, build_pack, is_packable, write_summary
+from muniment.research.records import CheckedClaim, Citation, Support
 from products import for_each
 
 POLICY = ResearchPolicy()
@@ -94,46 +91,47 @@ def sizes(text: str) -> int:
     return len(text.encode())
 
 
+def summarise(one: Perspective, claims: Sequence[CheckedClaim], bytes_max: int, *rest: Any) -> Summary:
+    return write_summary(one, [claim for claim in claims if is_packable(claim)], bytes_max, *rest)
+
+
 # -- one summary --------------------------------------------------------------------------------------
 
 
 @pytest.mark.req("RP-04")
 def test_a_summary_is_claims_word_for_word_by_section_in_order() -> None:
-    made = summarise(perspective(), list(reversed(LINES)), QUESTION, 5120, SHORT, POLICY)
+    made = summarise(perspective(), list(reversed(LINES)), 5120, SHORT, POLICY)
     assert made.markdown == WHOLE
-    assert made.left_out == 0
     assert made.used[0] == LINES[0]  # best first: it answers the question, with a figure
 
 
 @pytest.mark.req("RP-05")
 def test_a_claim_that_fits_to_the_byte_is_in_and_one_byte_more_is_out() -> None:
-    assert summarise(perspective(), LINES, QUESTION, sizes(WHOLE), SHORT, POLICY).markdown == WHOLE
-    less = summarise(perspective(), LINES, QUESTION, sizes(WHOLE) - 1, SHORT, POLICY)
+    assert summarise(perspective(), LINES, sizes(WHOLE), SHORT, POLICY).markdown == WHOLE
+    less = summarise(perspective(), LINES, sizes(WHOLE) - 1, SHORT, POLICY)
     assert sizes(less.markdown) < sizes(WHOLE)
-    assert less.left_out == 1
     assert len(less.used) == 3
 
 
 def test_a_smaller_claim_may_still_fit_after_a_larger_one_did_not() -> None:
     large = claim("寒冷地区的热泵" * 40, 0, confidence=100)
     small = claim("Heat pumps work.", 900, confidence=30)
-    made = summarise(perspective(), [large, small], QUESTION, 200, SHORT, POLICY)
+    made = summarise(perspective(), [large, small], 200, SHORT, POLICY)
     assert made.used == (small,)
-    assert made.left_out == 1
 
 
 def test_a_new_section_costs_its_heading() -> None:
     one = claim("Heat pumps work.", 0, confidence=100)
     two = claim("Heat pumps hum.", 90, section="热泵的局限", confidence=10)
-    whole = summarise(perspective(), [one, two], QUESTION, 5120, SHORT, POLICY).markdown
+    whole = summarise(perspective(), [one, two], 5120, SHORT, POLICY).markdown
     assert whole.endswith("\n## 热泵的局限\n\n- Heat pumps hum. [cid_00000001]\n")
-    assert summarise(perspective(), [one, two], QUESTION, sizes(whole), SHORT, POLICY).used == (one, two)
-    assert summarise(perspective(), [one, two], QUESTION, sizes(whole) - 1, SHORT, POLICY).used == (one,)
+    assert summarise(perspective(), [one, two], sizes(whole), SHORT, POLICY).used == (one, two)
+    assert summarise(perspective(), [one, two], sizes(whole) - 1, SHORT, POLICY).used == (one,)
 
 
 def test_claims_under_no_heading_come_first() -> None:
     made = summarise(
-        perspective(), [claim("Pumps hum.", 9), claim("Heat pumps work.", 90, section="")], "", 999, SHORT, POLICY
+        perspective(), [claim("Pumps hum.", 9), claim("Heat pumps work.", 90, section="")], 999, SHORT, POLICY
     )
     assert made.markdown == (
         "# Field performance\n\n- Heat pumps work. [cid_00000001]\n\n## Findings\n\n- Pumps hum. [cid_00000001]\n"
@@ -144,11 +142,10 @@ def test_a_limit_that_cannot_hold_the_title_says_what_it_would_take() -> None:
     title = "热泵 in the cold"
     taken = sizes(f"# {title}\n")
     with pytest.raises(InvalidInput) as refused:
-        summarise(perspective(title=title), LINES, QUESTION, taken - 1, SHORT, POLICY)
+        summarise(perspective(title=title), LINES, taken - 1, SHORT, POLICY)
     assert refused.value.details == {"perspective_id": "p1", "bytes_max": taken - 1, "bytes_needed": taken}
-    made = summarise(perspective(title=title), LINES, QUESTION, taken, SHORT, POLICY)
+    made = summarise(perspective(title=title), LINES, taken, SHORT, POLICY)
     assert made.markdown == f"# {title}\n"
-    assert made.left_out == 4
 
 
 @pytest.mark.req("RP-08")
@@ -157,82 +154,39 @@ def test_a_limit_that_cannot_hold_the_title_says_what_it_would_take() -> None:
     [("supported", True), ("unchecked", True), ("refuted", False), ("not_supported", False), ("uncited", False)],
 )
 def test_only_what_is_borne_out_is_packed(support: Support, packed: bool) -> None:
-    made = summarise(perspective(), [claim("Heat pumps work.", support=support)], QUESTION, 999, SHORT, POLICY)
+    made = summarise(perspective(), [claim("Heat pumps work.", support=support)], 999, SHORT, POLICY)
     assert bool(made.used) is packed
     assert ("Heat pumps work." in made.markdown) is packed
-    assert made.left_out == 0
 
 
 def test_a_claim_that_kept_no_citation_is_not_packed() -> None:
-    assert not summarise(perspective(), [claim("Heat pumps work.", cids=())], QUESTION, 999, SHORT, POLICY).used
+    assert not summarise(perspective(), [claim("Heat pumps work.", cids=())], 999, SHORT, POLICY).used
 
 
 def test_nothing_to_show_is_said_in_one_line() -> None:
-    made = summarise(perspective(), [], QUESTION, 999, SHORT, POLICY)
+    made = summarise(perspective(), [], 999, SHORT, POLICY)
     assert made.markdown == (
-        "# Field performance\n\nNo finding of this perspective is borne out by a source that may be cited.\n"
+        "# Field performance\n\nNo finding of this perspective is supported by a source that may be cited.\n"
     )
 
 
 def test_no_more_citations_than_the_policy_has() -> None:
     policy = ResearchPolicy(claim_cids_max=2)
-    made = summarise(perspective(), [claim("It works.", cids=tuple(map(cid, range(4))))], "", 999, SHORT, policy)
+    made = summarise(perspective(), [claim("It works.", cids=tuple(map(cid, range(4))))], 999, SHORT, policy)
     assert made.markdown.endswith("- It works. [cid_00000000] [cid_00000001]\n")
 
 
 # -- ranking ------------------------------------------------------------------------------------------
 
 
-def order(claims: list[CheckedClaim], weights: RankWeights, question: str = QUESTION) -> list[int]:
-    asked = asked_terms(question, perspective())
-    return [claims.index(one) for one in best_first(claims, asked, weights, lambda _: True)]
-
-
-def only(**weights: float) -> RankWeights:
-    return RankWeights(**({"support": 0, "coverage": 0, "novelty": 0, "figure": 0} | weights))
-
-
-def test_each_weight_orders_by_its_own_measure() -> None:
+def test_claims_are_ranked_by_support_then_figure_then_position() -> None:
     claims = [
         claim("Sales of gas boilers went down.", 0, confidence=90),
         claim("Heat pumps perform in cold climates.", 100, confidence=50),
-        claim("Sales of gas boilers went down by 12 %.", 200, confidence=70),
+        claim("Sales of gas boilers went down by 12 %.", 200, confidence=80),
+        claim("Heat pumps hum.", 300, confidence=50),
     ]
-    assert order(claims, only(support=1)) == [0, 2, 1]
-    assert order(claims, only(coverage=1))[0] == 1
-    assert order(claims, only(figure=1)) == [2, 0, 1]
-    assert order(claims, only(novelty=1)) == [0, 1, 2]
-    assert order(claims, only()) == [0, 1, 2]
-
-
-def test_the_focus_of_a_perspective_is_asked_too() -> None:
-    focused = asked_terms("", perspective(title="Noise", focus="defrosting cycles"))
-    assert set(analyze("noise defrosting cycles")) <= focused
-    assert asked_terms("", perspective(title="Noise", focus=3)) == frozenset(analyze("noise"))
-
-
-WORDS = st.sampled_from(
-    ["heat", "pump", "cold", "norway", "boiler", "12%", "noise", "热泵", "寒冷", "性能", "soil", "price"]
-)
-
-
-@given(st.lists(st.tuples(st.lists(WORDS, min_size=1, max_size=6), st.integers(0, 4)), max_size=12))
-def test_the_order_is_that_of_weighing_every_claim_each_time(drawn: list[tuple[list[str], int]]) -> None:
-    claims = [claim(" ".join(words), at * 100, confidence=25 * step) for at, (words, step) in enumerate(drawn)]
-    weights = only(support=1, novelty=0.8)
-    terms = [frozenset(analyze(one.claim)) for one in claims]
-    counts = Counter(term for held in terms for term in held)
-    rareness = {term: round(1000 * log(1 + len(claims) / count)) for term, count in counts.items()}
-
-    def worth(at: int, taken: list[int]) -> float:
-        mass = max(1, sum(rareness[term] for term in terms[at]))
-        said = max((sum(rareness[term] for term in terms[at] & terms[one]) / mass for one in taken), default=0.0)
-        return claims[at].confidence / 100 + 0.8 * (1 - said)
-
-    taken: list[int] = []
-    while len(taken) < len(claims):
-        taken.append(min(set(range(len(claims))) - set(taken), key=lambda at: (-worth(at, taken), at)))
-    assert order(claims, weights) == taken
+    assert [claims.index(one) for one in best_first(claims)] == [2, 0, 1, 3]
 
 
 # -- any claims, any limits ---------------------------------------------------------------------------
@@ -271,15 +225,14 @@ def line_of(one: CheckedClaim) -> str:
 def test_any_claims_in_any_limit(drawn: list[Any], title: str, room: int) -> None:
     claims, angle = claims_of(drawn), perspective(title=title)
     bytes_max = sizes(f"# {' '.join(title.split())}\n") + room
-    made = summarise(angle, claims, QUESTION, bytes_max, SHORT, POLICY)
+    made = summarise(angle, claims, bytes_max, SHORT, POLICY)
     assert sizes(made.markdown) <= bytes_max
     lines = [line for line in made.markdown.split("\n")[1:] if line.startswith("- ")]
     assert sorted(lines) == sorted(map(line_of, made.used))
     assert set(made.used) <= {one for one in claims if one.support in ("supported", "unchecked")}
-    assert summarise(angle, claims, QUESTION, bytes_max, SHORT, POLICY) == made
-    whole = summarise(angle, claims, QUESTION, 1 << 30, SHORT, POLICY)
+    assert summarise(angle, claims, bytes_max, SHORT, POLICY) == made
+    whole = summarise(angle, claims, 1 << 30, SHORT, POLICY)
     assert len(made.used) <= len(whole.used)
-    assert made.left_out + len(made.used) == whole.left_out + len(whole.used)
     if sizes(whole.markdown) <= bytes_max:
         assert made == whole
 
@@ -365,7 +318,7 @@ def test_limits_are_all_written_out_and_tokens_are_those_of_what_is_read() -> No
 
 def test_key_claims_are_the_best_of_the_summary() -> None:
     pack, _ = packed(PackEntry(perspective(), "w", LINES), limits=ResearchLimits(max_key_claims=2))
-    best = summarise(perspective(), LINES, QUESTION, 5120, SHORT, POLICY).used
+    best = summarise(perspective(), LINES, 5120, SHORT, POLICY).used
     assert [one["claim"] for one in pack["summaries"][0]["key_claims"]] == [one.claim for one in best[:2]]
 
 
@@ -395,7 +348,8 @@ def test_a_perspective_that_only_repeats_says_so() -> None:
     _, summaries = packed(PackEntry(perspective("p1"), "w", LINES), PackEntry(perspective("p2"), "w", LINES))
     assert summaries["summaries/p1.summary.md"] == WHOLE
     assert (
-        summaries["summaries/p2.summary.md"] == "# Field performance\n\nOther perspectives say what this one found.\n"
+        summaries["summaries/p2.summary.md"]
+        == "# Field performance\n\nOther perspectives report what this one found.\n"
     )
 
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import examples
-from muniment.research.reading.outputs import Reading, Sentence, count_words, find_section, read_markdown, sections_of
+from muniment.research._markdown import Reading, Sentence, count_words, find_section, read_markdown, sections_named
 from products import for_each
 
 LIST = "\n\n## Sources\n[1] https://a.org/x - Title A\n[2] https://b.org/y - Title B\n[3] https://c.org/z - C\n"
@@ -294,7 +294,7 @@ def test_line_ends_make_no_difference(newline: str) -> None:
         ("（第一句。第二句。）第三句。", ["（第一句。第二句。）", "第三句。"]),
         ("**Bold one.** Then two.", ["Bold one.", "Then two."]),
         ("It is v1.**2** now.", ["It is v1.2 now."]),
-        ("Inc. No. 5 in the U.K. The end.", ["Inc. No. 5 in the U.K.", "The end."]),
+        ("Inc. as no. 5 in the U.K. The U.S. Navy left.", ["Inc. as no. 5 in the U.K.", "The U.S. Navy left."]),
         ("Short line\nAnother line", ["Short line", "Another line"]),
         ("A long line of words that was broken only because it had no more room\nAnd goes on.",
          ["A long line of words that was broken only because it had no more room And goes on."]),
@@ -358,7 +358,7 @@ def test_the_section_that_says_something_is_found_first() -> None:
     section = find_section(reading, "Findings")
     assert section is not None
     assert "A grew." in reading.markdown[section.start : section.end]
-    assert len(sections_of(reading, "Findings")) == 2
+    assert len(sections_named(reading, "Findings")) == 2
 
 
 def test_a_section_holds_those_below_it() -> None:

@@ -16,7 +16,13 @@ from pathlib import Path
 import pytest
 
 from muniment.errors import InvalidInput, StorageBusy, StorageFailure, StorageFull, StorageReadOnly
-from muniment.research.outside.run_directory import RunDirectory, default_root
+from muniment.research.run_directory import RunDirectory, default_root
+
+
+def erase(run: RunDirectory, paths: list[str]) -> int:
+    removed = run.empty(paths)
+    run.vanish()
+    return removed
 
 
 @pytest.fixture
@@ -135,7 +141,7 @@ def test_other_names_are_refused(run: RunDirectory, path: str) -> None:
         lambda: run.read(path),
         lambda: run.write(path, b"x"),
         lambda: run.remove(path),
-        lambda: run.erase([path]),
+        lambda: erase(run, [path]),
     ]
     for call in calls:
         with pytest.raises(InvalidInput):
@@ -198,7 +204,7 @@ def test_a_file_over_the_limit_of_the_system_leaves_what_was_there(run: RunDirec
     run.write("a.json", b"old")
     script = (
         "import resource, signal, sys\n"
-        "from muniment.research.outside.run_directory import RunDirectory\n"
+        "from muniment.research.run_directory import RunDirectory\n"
         "from muniment.errors import StorageFull\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
@@ -215,7 +221,7 @@ def test_a_writer_that_is_killed_leaves_whole_files(run: RunDirectory) -> None:
     contents = {bytes([letter]) * 300_000 for letter in b"abc"}
     run.write("a.md", min(contents))
     script = (
-        "import sys\nfrom muniment.research.outside.run_directory import RunDirectory\n"
+        "import sys\nfrom muniment.research.run_directory import RunDirectory\n"
         "run = RunDirectory(sys.argv[1])\n"
         "print('ready', flush=True)\n"
         "while True:\n    for letter in b'abc':\n        run.write('a.md', bytes([letter]) * 300_000)\n"
@@ -266,7 +272,7 @@ def test_nothing_is_written_or_read_through_a_linked_folder(run: RunDirectory, t
         run.write("summaries/p1.md", b"ours")
     assert run.read("summaries/p1.md") is None
     run.remove("summaries/p1.md")
-    run.erase(["summaries/p1.md"])
+    erase(run, ["summaries/p1.md"])
     assert (outside / "p1.md").read_bytes() == b"theirs"
     assert sorted(os.listdir(outside)) == ["p1.md"]
 
@@ -365,7 +371,7 @@ def test_threads_exclude_each_other(run: RunDirectory) -> None:
 @pytest.mark.req("RP-07")
 def test_processes_exclude_each_other_and_a_dead_one_holds_nothing(run: RunDirectory) -> None:
     script = (
-        "import sys\nfrom muniment.research.outside.run_directory import RunDirectory\n"
+        "import sys\nfrom muniment.research.run_directory import RunDirectory\n"
         "with RunDirectory(sys.argv[1]).locked():\n    print('held', flush=True)\n    sys.stdin.read()\n"
     )
     with subprocess.Popen(
@@ -394,7 +400,7 @@ def test_a_lock_on_a_file_that_was_erased_meanwhile_counts_for_nothing(
 
     def erased_before(handle: int, operation: int) -> None:
         if not turns:
-            run.erase([])
+            erase(run, [])
         turns.append(handle)
         flock(handle, operation)
 
@@ -419,7 +425,7 @@ def test_locking_and_erasing_at_once_leaves_one_holder(run: RunDirectory) -> Non
                     seen.append(inside)
                     run.write("a.md", b"x")
                     inside -= 1
-                    run.erase(["a.md"])
+                    erase(run, ["a.md"])
             except StorageBusy:
                 pass
 
@@ -464,10 +470,10 @@ def test_erasing_leaves_nothing_of_ours(run: RunDirectory) -> None:
             run.write(path, b"x")
         run.mark_pending(2)
         (run.path / "wave1" / ".p1.md.1-2.tmp").write_bytes(b"half")
-        assert run.erase([*paths, "never/written"]) == 3
+        assert erase(run, [*paths, "never/written"]) == 3
     assert not run.path.exists()
     assert run.path.parent.exists()
-    assert run.erase(paths) == 0
+    assert erase(run, paths) == 0
 
 
 @pytest.mark.req("LG-07")
@@ -478,7 +484,7 @@ def test_erasing_takes_nothing_that_is_not_named(run: RunDirectory) -> None:
     (run.path / "My Notes").mkdir()
     (run.path / "todo.md").write_text("mine")
     with run.locked():
-        assert run.erase(["manifest.json", "summaries/p1.md"]) == 2
+        assert erase(run, ["manifest.json", "summaries/p1.md"]) == 2
     assert everything(run) == [".lock", "My Notes", "summaries", "summaries/notes.txt", "todo.md"]
 
 

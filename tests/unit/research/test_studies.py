@@ -21,7 +21,8 @@ from muniment.errors import (
     TooLarge,
     WrongStage,
 )
-from muniment.research.outside.run_directory import RunDirectory
+from muniment.research import store
+from muniment.research.run_directory import RunDirectory
 from muniment.testing.stories import PAGES, QUESTION, draft_for, output_for, walk_to
 
 
@@ -150,6 +151,24 @@ def test_directory_can_be_lost_and_is_written_anew(study):
         (study.directory / path).unlink()
     study.resume()
     assert files(study) == before
+
+
+def test_an_ingest_renders_the_audit_once(study, monkeypatch):
+    walk_to(study, "wave1")
+    rendered: list[int] = []
+    render = store.render_audit
+
+    def counted(ctx, scope, revision):
+        rendered.append(revision)
+        return render(ctx, scope, revision)
+
+    monkeypatch.setattr(store, "render_audit", counted)
+    for at, each in enumerate(study.perspectives(), 1):
+        study.ingest(each.id, output_for(each.id), tool_use={"search_calls": 1, "fetch_calls": 1})
+        assert len(rendered) == at
+    audit = (study.directory / "audit.jsonl").read_text()
+    assert audit == render(study._ctx, study.run.scope, study.manifest().revision)
+    assert len(audit.splitlines()) == study.manifest().revision
 
 
 def test_second_caller_is_told(mem, study):

@@ -8,9 +8,9 @@ from typing import Any, cast
 import pytest
 
 from muniment.core.policy import Policy
-from muniment.research.source_judging import SourceJudge
-from muniment.verify.composition import compose_result
-from muniment.verify.facts import SourceText, check_facts, fact_score
+from muniment.research.sources import HELD_CHARS_MAX, SourceJudge
+from muniment.verify.facts import SourceText, check_facts
+from muniment.verify.results import compose_result, fact_score
 from products import for_each
 
 PAGE = (
@@ -58,6 +58,25 @@ def test_confidence_is_the_score_of_the_checker(claim: str):
     report = check_facts(claim, [SourceText("c1", PAGE)], policy=Policy().verify)
     assert judge(claim).confidence == round(100 * fact_score(report))
     assert judge(claim).confidence == round(100 * compose_result(facts=report).score)
+
+
+@pytest.mark.req("RP-08")
+def test_a_judge_holds_a_bounded_amount_of_text():
+    texts = {f"c{at}": f"House {at} used {at} kilowatts. " * 400 for at in range(60)}
+    read: list[str] = []
+
+    def chunk(chunk_id: str) -> SimpleNamespace:
+        read.append(chunk_id)
+        return SimpleNamespace(text=texts[chunk_id])
+
+    documents = cast("Any", {f"cid_{at}": SimpleNamespace(chunk_ids=(f"c{at}",)) for at in range(60)})
+    judge_all = SourceJudge(cast("Any", SimpleNamespace(chunk=chunk)), documents, Policy())
+    for at in range(60):
+        for _ in range(2):
+            assert judge_all(f"House {at} used {at} kilowatts.", [f"cid_{at}"])[f"cid_{at}"].support == "supported"
+        assert 0 < judge_all.held_chars <= HELD_CHARS_MAX
+    assert sum(map(len, texts.values())) > 4 * HELD_CHARS_MAX
+    assert read == list(texts)  # source by source, each is read once
 
 
 def test_a_threshold_above_half_asks_for_nearer_wording():

@@ -26,9 +26,8 @@ from hypothesis import strategies as st
 from effort import examples
 from muniment.core.outside.http import Address, is_public
 from muniment.errors import InvalidInput
-from muniment.research.outside import url_check
-from muniment.research.outside.page_text import read_text
-from muniment.research.outside.url_check import Looked, UrlChecker
+from muniment.research import url_check
+from muniment.research.url_check import Looked, UrlChecker, read_text
 from products import for_each
 
 Answer = bytes | Iterable[bytes]

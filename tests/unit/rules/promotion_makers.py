@@ -14,9 +14,9 @@ from muniment.rules._gate import ReplayPair, judge_gate, judge_replay, outcome_o
 from muniment.rules._records import GateReport, LintFinding, PromotionReport, ReplayReport, TestOutcome
 from muniment.rules._tests import Example, bad_outputs, find_clashes, is_vacuous, make_tests, with_tests
 from muniment.rules.activation import staged
+from muniment.verify.constraint_files import parse_constraints
 from muniment.verify.outputs import Output
-from muniment.verify.regression.specs import grade, make_packs
-from muniment.verify.static.notation import parse_constraints
+from muniment.verify.regression import grade, make_packs
 
 NOW = "2026-05-01T12:00:00.000000Z"
 LATER = "2026-05-02T12:00:00.000000Z"

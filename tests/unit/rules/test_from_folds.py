@@ -18,7 +18,7 @@ from muniment.rules._gate import ReplayPair, judge_canary, judge_gate, judge_rep
 from muniment.rules._tests import Example, bad_outputs, find_clashes, is_vacuous, make_tests, with_tests
 from muniment.rules.activation import activated, report_change, report_promotion, restored, retired, rule_in, staged
 from muniment.verify.outputs import Output
-from muniment.verify.regression.specs import grade
+from muniment.verify.regression import grade
 
 FOLD = FoldPolicy()
 ASKED = ({"contains": "booked"}, {"words": {"max": 50}}, {"tool_not_called": {"tool": "cancel"}})

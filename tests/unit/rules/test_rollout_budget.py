@@ -13,7 +13,7 @@ from muniment.rules._records import RouteRequest
 from muniment.rules._summaries import is_confirmed
 from muniment.rules.rollouts import Caps, MadeAttempt, Plan, Spent, Step, next_step, plan_mode, plan_route
 from muniment.rules.routing import BucketStats, LogRow, route
-from muniment.verify.verdicts import is_pass
+from muniment.verify.results import is_pass
 
 POLICY = RoutePolicy()
 WORDS = {

@@ -20,7 +20,7 @@ from muniment.rules._gate import (
 )
 from muniment.rules._records import GateReport, LintFinding
 from muniment.rules._tests import Clash, is_form, is_micro, with_tests
-from muniment.verify.regression.specs import grade
+from muniment.verify.regression import grade
 from products import for_each
 
 

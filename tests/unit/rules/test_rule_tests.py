@@ -21,7 +21,7 @@ from muniment.rules._tests import (
     with_tests,
 )
 from muniment.verify.outputs import Output
-from muniment.verify.regression.specs import grade
+from muniment.verify.regression import grade
 from products import for_each
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from muniment.core.policy import FactCheckPolicy
-from muniment.verify.composition import Execution, compose_result
 from muniment.verify.facts import SourceText, check_facts
 from muniment.verify.outputs import Finding
-from muniment.verify.verdicts import is_pass
+from muniment.verify.results import Execution, compose_result, is_pass
 from products import for_each
 
 HELD = Finding("FORMAT:WORDS", True)

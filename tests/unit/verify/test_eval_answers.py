@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from muniment.verify.evals.answers import (
-    answer_tokens,
-    best_f1,
-    contains_any,
-    judge_citations,
-    token_f1,
-    was_declined,
-)
+from muniment.verify.answers import answer_tokens, best_f1, contains_any, judge_citations, token_f1, was_declined
 from products import for_each
 
 

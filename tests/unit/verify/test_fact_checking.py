@@ -9,15 +9,9 @@ from hypothesis import strategies as st
 from effort import examples
 from muniment.contracts.runs import FGFCReport, FGFCUnit
 from muniment.core.policy import FactCheckPolicy
-from muniment.verify.facts import (
-    SourceText,
-    check_facts,
-    fact_reason_codes,
-    fact_score,
-    fact_verdict,
-)
-from muniment.verify.facts.codes import REASON_OF_ERROR
-from muniment.verify.taxonomy import DEFAULT_REGISTRY
+from muniment.verify.constraints import DEFAULT_REGISTRY
+from muniment.verify.facts import SourceText, check_facts
+from muniment.verify.results import REASON_OF_ERROR, fact_reason_codes, fact_score, fact_verdict
 from products import for_each
 
 POLICY = FactCheckPolicy()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from muniment.verify.forms import broken_forms, fails_by_form
+from muniment.verify.results import broken_forms, fails_by_form
 from products import for_each
 
 

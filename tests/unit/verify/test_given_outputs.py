@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from muniment.errors import InvalidInput
-from muniment.verify.static.given_outputs import read_output
+from muniment.verify.outputs import read_output
 from products import for_each
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "search", "arguments": '{"q": "tower"}'}}

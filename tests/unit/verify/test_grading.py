@@ -15,12 +15,11 @@ import muniment
 from muniment.core.policy import Policy
 from muniment.core.ports.models import Grade
 from muniment.errors import InvalidInput, ModelMalformed, ModelUnreachable
+from muniment.verify.constraint_files import read_constraints
 from muniment.verify.facts import SourceText
-from muniment.verify.grading import Grading, Passages
+from muniment.verify.graders import ClassifierGrader, Grading, HttpGrader, Passages, without_orders
 from muniment.verify.outputs import Output
-from muniment.verify.outside.graders import ClassifierGrader, HttpGrader, without_orders
-from muniment.verify.static import read_constraints
-from muniment.verify.verifying import verify_output
+from muniment.verify.verify import verify_output
 from products import for_each
 
 SOURCE = "The old bridge was closed in 1990. Calder hired Wendt after the strike."

@@ -9,8 +9,7 @@ import pytest
 
 from muniment.core.ports.models import Grade
 from muniment.errors import InvalidInput, InvalidRecord
-from muniment.verify.pack_running import compare_packs, read_pack_report, run_pack
-from muniment.verify.regression.pack_file import read_pack
+from muniment.verify.regression import compare_packs, read_pack, read_pack_report, run_pack
 from products import for_each
 
 PACK = """

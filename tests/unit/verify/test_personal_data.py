@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muniment.verify.static.personal import find_personal_data
+from muniment.verify._text_measures import find_personal_data
 from products import for_each
 
 FOUND = [

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.verify.static.counting import capital_word_count, headings, paragraphs, sentence_count, word_count
-from muniment.verify.static.languages import detect_language, known_languages
+from muniment.verify._text_measures import (
+    detect_language,
+    find_headings,
+    known_languages,
+    sentence_count,
+    split_paragraphs,
+    word_count,
+)
 from products import for_each
 
 
@@ -42,18 +47,13 @@ def test_sentences(text: str, count: int) -> None:
 
 def test_headings_stand_outside_of_fences() -> None:
     text = "# One #\n```\n# not this\n```\n   ### Three\n#no\n\n~~~\n# nor this"
-    assert headings(text) == [(1, "One"), (3, "Three")]
+    assert find_headings(text) == [(1, "One"), (3, "Three")]
 
 
 def test_paragraphs_between_separators_keep_what_is_empty_inside() -> None:
-    assert paragraphs("a\n \n\nb\n") == ["a", "b"]
-    assert paragraphs("***a***b***", "***") == ["a", "b"]
-    assert len(paragraphs("a******b", "***")) == 3
-
-
-@pytest.mark.parametrize(("text", "count"), [("I DON'T KNOW", 4), ("HELLO-WORLD (ABC), x", 2), ("COVID-19...NASA", 2)])
-def test_words_in_capitals(text: str, count: int) -> None:
-    assert capital_word_count(text) == count
+    assert split_paragraphs("a\n \n\nb\n") == ["a", "b"]
+    assert split_paragraphs("***a***b***", "***") == ["a", "b"]
+    assert len(split_paragraphs("a******b", "***")) == 3
 
 
 SENTENCES = {

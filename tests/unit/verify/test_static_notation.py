@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.errors import InvalidInput, InvalidRecord, TooLarge
-from muniment.verify.static import constraints
-from muniment.verify.static.constraints import KINDS
-from muniment.verify.static.notation import parse_constraints, read_constraints, to_plain
-from muniment.verify.yaml import YAML_CHARS_MAX, parse_yaml
+from muniment.verify import constraints
+from muniment.verify._constraint import KINDS
+from muniment.verify.constraint_files import YAML_CHARS_MAX, parse_constraints, parse_yaml, read_constraints, to_plain
 from products import for_each
 
 FILE = """
@@ -32,8 +31,8 @@ constraints:
     key: STYLE:VOICE:INTRO
     reason: style_drift
   - any_of:
-      - case: upper
-      - none_of: [{case: lower}]
+      - starts_with: A
+      - none_of: [{ends_with: z}]
 """
 
 
@@ -52,8 +51,8 @@ def test_a_file_says_what_the_calls_say() -> None:
         ),
         constraints.any_of(
             constraints=[
-                constraints.case(case="upper"),
-                constraints.none_of(constraints=[constraints.case(case="lower")]),
+                constraints.starts_with(phrase="A"),
+                constraints.none_of(constraints=[constraints.ends_with(phrase="z")]),
             ]
         ),
     ]

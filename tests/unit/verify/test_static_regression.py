@@ -15,11 +15,11 @@ from muniment.contracts.rules import RegressionTestSpec, RuleRecord
 from muniment.contracts.schemas import validate
 from muniment.errors import InvalidInput, InvalidRecord
 from muniment.testing.constraint_examples import EXAMPLES
+from muniment.verify import constraints
+from muniment.verify._constraint import KINDS
+from muniment.verify.constraint_files import parse_constraints
 from muniment.verify.outputs import Output
-from muniment.verify.regression.specs import constraints_of, grade, make_packs
-from muniment.verify.regression_running import RegressionReport, run_regression
-from muniment.verify.static import constraints
-from muniment.verify.static.notation import parse_constraints
+from muniment.verify.regression import RegressionReport, constraints_of, grade, make_packs, run_regression
 from products import for_each
 
 
@@ -252,9 +252,9 @@ def test_every_kind_is_tested_as_it_stands(asked: dict[str, Any]) -> None:
     assert constraints_of(RegressionTestSpec.from_wire(test.to_wire())) == parsed
 
 
-@for_each("name", sorted(set(constraints.KINDS) - {"any_of", "none_of"}))
+@for_each("name", sorted(EXAMPLES.keys() - {"any_of", "none_of"}))
 def test_no_kind_is_left_out_of_the_packs(name: str) -> None:
-    packs = make_packs([constraints.KINDS[name](**EXAMPLES[name][0])], x_ref="x")
+    packs = make_packs([KINDS[name](**EXAMPLES[name][0])], x_ref="x")
     assert sum(map(len, packs.values())) == 1
 
 

@@ -1,9 +1,6 @@
-"""What findings come to, and IFEval's instructions in our words."""
+"""What findings come to."""
 
 from __future__ import annotations
-
-import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,14 +8,12 @@ from hypothesis import strategies as st
 
 from muniment.contracts.schemas import validate
 from muniment.errors import InvalidInput
-from muniment.verify.composition import verify_static
+from muniment.verify import _json_schema as json_schema
+from muniment.verify import constraints
+from muniment.verify.constraint_files import read_constraints
+from muniment.verify.constraints import DEFAULT_REGISTRY, evaluate
 from muniment.verify.outputs import Output
-from muniment.verify.static import constraints, json_schema, read_constraints
-from muniment.verify.static.evaluation import evaluate
-from muniment.verify.static.ifeval import IFEVAL_KINDS, from_ifeval, from_instruction
-from muniment.verify.taxonomy import DEFAULT_REGISTRY
-from muniment.verify.verdicts import is_pass
-from products import for_each
+from muniment.verify.results import is_pass, verify_static
 
 BAD = Output(text="I can, as an AI, say: 3", tool_calls=())
 ASKED = (
@@ -94,81 +89,6 @@ def test_the_order_of_constraints_changes_no_verdict_and_no_cluster(text: str, o
         other.failure_cluster_id,
         other.reason_codes,
     )
-
-
-# -- IFEval -------------------------------------------------------------------------------------------
-
-GIVEN: dict[str, tuple[dict[str, object], str, str]] = {
-    "keywords:existence": ({"keywords": ["sun"]}, "Sunny", "rain"),
-    "keywords:frequency": ({"keyword": "sun", "frequency": 2, "relation": "less than"}, "sun", "sun sun"),
-    "keywords:forbidden_words": ({"forbidden_words": ["sun"]}, "sunny", "the sun"),
-    "keywords:letter_frequency": ({"letter": "q", "let_frequency": 1, "let_relation": "at least"}, "Q", "k"),
-    "language:response_language": ({"language": "hi"}, "यह एक हिंदी वाक्य है।", "This is English."),
-    "length_constraints:number_sentences": (
-        {"num_sentences": 2, "relation": "at least"},
-        "One two. Three four.",
-        "One two.",
-    ),
-    "length_constraints:number_paragraphs": ({"num_paragraphs": 2}, "a\n***\nb", "a\n\nb"),
-    "length_constraints:number_words": ({"num_words": 3, "relation": "less than"}, "a b", "a b c"),
-    "length_constraints:nth_paragraph_first_word": (
-        {"num_paragraphs": 2, "nth_paragraph": 2, "first_word": "Then"},
-        "a\n\nthen b",
-        "then a\n\nb",
-    ),
-    "detectable_content:number_placeholders": ({"num_placeholders": 1}, "[x]", "x"),
-    "detectable_content:postscript": ({"postscript_marker": "P.P.S"}, "a\nP. P. S. b", "P.S. b"),
-    "detectable_format:number_bullet_lists": ({"num_bullets": 1}, "* a", "a"),
-    "detectable_format:constrained_response": ({}, "Well. My answer is no.", "No."),
-    "detectable_format:number_highlighted_sections": ({"num_highlights": 1}, "**a**", "a"),
-    "detectable_format:multiple_sections": ({"section_spliter": "Day", "num_sections": 2}, "Day 1 Day 2", "Day 1"),
-    "detectable_format:json_format": ({}, "```json\n{}\n```", "so: {}"),
-    "detectable_format:title": ({}, "<<a>>", "<a>"),
-    "combination:two_responses": ({}, "a\n******\nb", "a"),
-    "combination:repeat_prompt": ({"prompt_to_repeat": "Say hi."}, "say hi. Hi!", "Hi!"),
-    "startend:end_checker": ({"end_phrase": "Bye."}, "so bye.", "bye. so"),
-    "startend:quotation": ({}, '"a"', "a"),
-    "change_case:capital_word_frequency": ({"capital_frequency": 1, "capital_relation": "at least"}, "an ABC", "abc"),
-    "change_case:english_capital": ({}, "THIS IS AN ENTIRELY ENGLISH SENTENCE. AND THIS TOO.", "This is not."),
-    "change_case:english_lowercase": ({}, "this is an entirely english sentence.", "This is not."),
-    "punctuation:no_comma": ({}, "a b", "a, b"),
-}
-
-
-@pytest.mark.req("RC-17")
-def test_all_kinds_of_ifeval_are_there() -> None:
-    assert set(GIVEN) == set(IFEVAL_KINDS)
-    assert len(IFEVAL_KINDS) == 25
-
-
-@pytest.mark.req("RC-17")
-@for_each("name", IFEVAL_KINDS)
-def test_an_instruction_of_ifeval_can_be_said(name: str) -> None:
-    kwargs, holds, breaks = GIVEN[name]
-    (group,) = from_ifeval([name], [{**kwargs, "unused": None}])
-    assert all(finding.ok for finding in evaluate(Output(text=holds), group))
-    for text in (breaks, " \n"):
-        assert not all(finding.ok for finding in evaluate(Output(text=text), group))
-
-
-def test_instructions_that_do_not_exist_or_lack_an_argument_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="no IFEval instruction"):
-        from_instruction("keywords:nothing", {})
-    with pytest.raises(InvalidInput, match="wants 'keywords'"):
-        from_instruction("keywords:existence", {})
-    with pytest.raises(InvalidInput, match="relation"):
-        from_instruction("length_constraints:number_words", {"num_words": 3, "relation": "about"})
-    with pytest.raises(InvalidInput):
-        from_ifeval(["startend:quotation"], [])
-
-
-def test_every_prompt_of_ifeval_can_be_converted() -> None:
-    data = Path(__file__).parents[4] / "shared" / "data" / "ifeval_input_data.jsonl"
-    if not data.exists():
-        pytest.skip("../shared/data is not here: the prompts of IFEval were not converted")
-    for line in data.read_text("utf-8").splitlines():
-        row = json.loads(line)
-        assert len(from_ifeval(row["instruction_id_list"], row["kwargs"])) == len(row["kwargs"])
 
 
 def test_the_readme_of_the_language_is_true() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from effort import examples
 from muniment.errors import InvalidInput, TooLarge
-from muniment.verify.static.json_schema import SCHEMA_NODES_MAX, read_schema
+from muniment.verify._json_schema import SCHEMA_NODES_MAX, read_schema
 from products import for_each
 
 SCALARS: st.SearchStrategy[Any] = st.sampled_from([None, True, False, 0, 1, 1.0, 2.5, -3, 0.3, "", "a", "ab", "abc"])

@@ -10,10 +10,18 @@ from hypothesis import strategies as st
 
 from muniment.contracts.kinds import KINDS
 from muniment.errors import InvalidInput
-from muniment.verify.buckets import bucket_key, parse_bucket_key
-from muniment.verify.clusters import failure_cluster_id
-from muniment.verify.taxonomy import DEFAULT_REGISTRY, detail_of
-from muniment.verify.verdicts import Scores, compose_layers, is_pass, score_of, worst_verdict
+from muniment.verify.constraints import DEFAULT_REGISTRY
+from muniment.verify.results import (
+    Scores,
+    bucket_key,
+    compose_layers,
+    failure_cluster_id,
+    is_pass,
+    parse_bucket_key,
+    score_of,
+    worst_verdict,
+)
+from muniment.verify.taxonomy import detail_of
 from products import for_each
 
 LEVELS = st.sampled_from(["low", "med", "high"])

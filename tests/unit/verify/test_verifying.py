@@ -9,8 +9,8 @@ import pytest
 from muniment.contracts.schemas import validate
 from muniment.errors import Forgotten, InvalidInput, InvalidRecord, MunimentError, NotFound
 from muniment.handles.memory import Memory
+from muniment.verify.results import is_pass
 from muniment.verify.sandbox.harness import Harness
-from muniment.verify.verdicts import is_pass
 from products import for_each
 
 SOURCE = "The Eiffel Tower is 330 metres tall. It was finished in 1889."

@@ -30,7 +30,7 @@ from muniment.learning.fold.features import features_of, steps_with
 from muniment.learning.fold.wording import Writer
 from muniment.learning.keys import intent_key, state_key
 from muniment.learning.stored_memory import IntentParts, RunFacts, StoredMemory, Tally
-from muniment.verify.verdicts import score_of
+from muniment.verify.results import score_of
 
 __all__ = [
     "ANYWHERE",

@@ -36,7 +36,7 @@ from muniment.learning.fold.signals import derived_cluster, failure_sign, failur
 from muniment.learning.fold.wording import Writer
 from muniment.learning.keys import intent_key
 from muniment.learning.stored_memory import RunFacts
-from muniment.verify.taxonomy import DEFAULT_REGISTRY
+from muniment.verify.constraints import DEFAULT_REGISTRY
 
 __all__ = ["cluster_of", "drafts"]
 

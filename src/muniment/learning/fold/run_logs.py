@@ -37,7 +37,7 @@ from muniment.learning.rule_state import RuleArm
 from muniment.learning.run_blocks import RunBlocks
 from muniment.learning.stored_memory import Feature, IntentParts, RunFacts, StateParts, StepFacts
 from muniment.store.ledger import LedgerEntry
-from muniment.verify.verdicts import is_pass, says_nothing
+from muniment.verify.results import is_pass, says_nothing
 
 __all__ = ["Finished", "Recalled", "build_capsule", "build_event_log", "build_facts", "steps_of", "without_words"]
 

@@ -14,8 +14,7 @@ from muniment.core.scope import Level
 from muniment.core.text.patterns import lazy_pattern
 from muniment.learning.fold.results import condition_words, error_shape, is_error_condition, met
 from muniment.learning.stored_memory import IntentParts, StepFacts
-from muniment.verify.buckets import DEFAULT_DOMAIN, bucket_key
-from muniment.verify.clusters import failure_cluster_id
+from muniment.verify.results import DEFAULT_DOMAIN, bucket_key, failure_cluster_id
 
 __all__ = ["derived_bucket", "derived_cluster", "error_shape", "failure_sign", "failure_words", "is_telling"]
 

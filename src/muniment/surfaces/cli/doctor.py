@@ -120,7 +120,7 @@ def _embedder(settings: Settings) -> dict[str, Any]:
 
 def _sandbox() -> dict[str, Any]:
     try:
-        from muniment.verify.sandbox import probe
+        from muniment.verify.sandbox.bubblewrap import probe
 
         return {"state": "ok", "bwrap": probe()}
     except MunimentError as error:

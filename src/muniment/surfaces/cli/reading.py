@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from muniment.errors import InvalidInput, InvalidJson, MunimentError
 
 if TYPE_CHECKING:
-    from muniment.verify.static.notation import ConstraintSet
+    from muniment.verify.constraint_files import ConstraintSet
 
 __all__ = [
     "bucket_given",
@@ -148,7 +148,7 @@ def constraints_given(name: str) -> ConstraintSet:
     """
     from muniment.surfaces.cli.documents import read_text
     from muniment.surfaces.cli.output import Unreadable
-    from muniment.verify.static.notation import read_constraints
+    from muniment.verify.constraint_files import read_constraints
 
     try:
         return read_constraints(read_text(name))
@@ -200,7 +200,7 @@ def function_given(option: str) -> Callable[[str], Callable[..., Any]]:
 
 def bucket_given(key: str) -> str:
     """A bucket as it was given, if it is one."""
-    from muniment.verify.buckets import parse_bucket_key
+    from muniment.verify.results import parse_bucket_key
 
     parse_bucket_key(key)
     return key

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from muniment.research.run_records import CITABLE, STAGES
+from muniment.research.records import CITABLE, STAGES
 from muniment.surfaces.cli.terminal import Cell, block_bar, one_line, strong, style, table, when
 
 if TYPE_CHECKING:
     from muniment.contracts.research import Perspective, SummaryPack
     from muniment.handles.study import StudyStatus
-    from muniment.research.run_records import GateResult, ResearchManifest
+    from muniment.research.records import GateResult, ResearchManifest
     from muniment.surfaces.cli.calling import Call
 
 __all__ = [

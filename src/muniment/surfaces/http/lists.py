@@ -30,7 +30,7 @@ from muniment.store.lists.entries import ENTRY_KINDS, count_entries, list_placed
 from muniment.store.lists.seeking import count_listed
 from muniment.store.users import page_users
 from muniment.surfaces.operations.parts import build_line
-from muniment.verify.verifying import page_results
+from muniment.verify.verify import page_results
 
 __all__ = ["SOUGHT", "SoughtList", "listing_of"]
 

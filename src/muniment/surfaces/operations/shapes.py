@@ -337,7 +337,7 @@ def _is_of(value: Any, hint: Any) -> bool:
 
 
 _RENAMED = {
-    "muniment.research.run_records.Citation": "ResearchCitation",
+    "muniment.research.records.Citation": "ResearchCitation",
     "muniment.contracts.runs.CompactionPolicy": "RolloutCompactionPolicy",
     "muniment.verify.outputs.ToolCall": "OutputToolCall",
 }

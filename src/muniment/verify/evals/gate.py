@@ -19,7 +19,7 @@ from muniment.core.record import Items, JsonObject, OpenRecord
 from muniment.core.stats import PAIRS_MIN, paired_bounds
 from muniment.verify.evals.measures import MEASURES, MODEL_MEASURES
 from muniment.verify.evals.report import FORMAT, EvalReport, Scored
-from muniment.verify.regression.junit import JUnitCase
+from muniment.verify.junit import JUnitCase
 
 __all__ = [
     "Baseline",

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 
-from muniment.verify.evals.answers import best_f1, contains_any, judge_citations, was_declined
+from muniment.verify.answers import best_f1, contains_any, judge_citations, was_declined
 from muniment.verify.evals.questions import EvalQuestion
 
 __all__ = ["MEASURES", "MODEL_MEASURES", "Given", "Miss", "Piece", "Wanted", "folded", "judge", "misses_of", "passes"]

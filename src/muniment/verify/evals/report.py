@@ -16,7 +16,7 @@ from muniment.core.stats import PAIRS_MIN, paired_bounds
 from muniment.verify.evals.arms import Arm
 from muniment.verify.evals.measures import MEASURES, Given, Miss
 from muniment.verify.evals.questions import EvalQuestion
-from muniment.verify.regression.junit import JUnitCase, to_junit
+from muniment.verify.junit import JUnitCase, to_junit
 
 __all__ = ["FORMAT", "ArmSummary", "Asked", "Difference", "EvalReport", "Mean", "Scored"]
 

@@ -1,21 +1,10 @@
-"""Running things walled off, on bubblewrap (RC-25), and letting a run decide (RC-17, layer 3).
+"""Running code behind walls (RC-25), and letting a run decide (RC-17, layer 3).
 
-arguments caps seccomp allowlist editing traces judging     pure: what is asked, what it meant
-finding trees stage scratch cgroups watching running proxy  the outside, one thing each
-session bubblewrap harness                                  what callers use
+`port` is what a sandbox is, `traces` what it records, `harness` how a run decides. `bubblewrap` is ours, found by its
+entry point like a third party's; the private modules are its parts, and `inside` is what runs in it.
 """
 
-from muniment.verify.sandbox.bubblewrap import BubblewrapSandbox, probe
 from muniment.verify.sandbox.harness import Harness, HarnessResult, run_harness
-from muniment.verify.sandbox.session import BubblewrapSession
-from muniment.verify.sandbox.traces import sandbox_block
+from muniment.verify.sandbox.port import load_sandbox
 
-__all__ = [
-    "BubblewrapSandbox",
-    "BubblewrapSession",
-    "Harness",
-    "HarnessResult",
-    "probe",
-    "run_harness",
-    "sandbox_block",
-]
+__all__ = ["Harness", "HarnessResult", "load_sandbox", "run_harness"]

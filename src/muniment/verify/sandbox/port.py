@@ -1,27 +1,26 @@
 """A place to run what an agent wrote, walled off from everything else (RC-25).
 
-A sandbox opens a session under a policy; a session offers three tools and answers each call with an `Observation`
-that carries its `SandboxActionTrace`. Whoever implements this never runs anything outside the wall: where the wall
-cannot be built, `open` raises `SandboxUnavailable` or `SandboxDenied`.
+A sandbox opens a session under a policy; a session offers three tools and answers each call with an `Observation` that
+carries its `SandboxActionTrace`. An implementation never runs anything outside the wall: where the wall cannot be
+built, `open` raises `SandboxUnavailable` or `SandboxDenied`.
+
+Sandboxes are found by the entry points of the group `muniment.sandboxes`: a callable that takes `packages`, import
+names of this environment to show inside, and further options of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, Self
+from importlib.metadata import entry_points
+from typing import Any, Literal, Protocol, Self
 
 from muniment.contracts.runs import SandboxActionTrace, SandboxPolicy
+from muniment.errors import SandboxUnavailable
 
-__all__ = [
-    "Cap",
-    "EditorCommand",
-    "ErrorClass",
-    "Observation",
-    "Sandbox",
-    "SandboxSession",
-    "Usage",
-]
+SANDBOXES_GROUP = "muniment.sandboxes"
+WORKDIR = "/scratch"
+"""Where the scratch is inside, unless the policy says otherwise."""
 
 Cap = Literal["turns", "wall", "cpu", "memory", "processes", "disk", "files", "output"]
 """A limit that was met."""
@@ -36,7 +35,7 @@ ErrorClass = Literal[
     "exec_unavailable",  # the sandbox holds nothing that could run it
 ]
 
-EditorCommand = Literal["view", "create", "str_replace", "insert", "undo_edit"]
+EditorCommand = Literal["view", "create", "str_replace", "insert"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +61,17 @@ class Observation:
     capped: tuple[Cap, ...] = ()
     usage: Usage = Usage()
     files: Mapping[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Wires:
+    """Descriptors that an action is handed besides its output, under the numbers they have here.
+
+    The action is ended as soon as there is something to read at `until`, or its other end is closed.
+    """
+
+    passed: tuple[int, ...] = ()
+    until: int | None = None
 
 
 class SandboxSession(Protocol):
@@ -107,3 +117,18 @@ class Sandbox(Protocol):
     def open(self, policy: SandboxPolicy, files: Mapping[str, bytes] | None = None, *, trace_id: str) -> SandboxSession:
         """A session with these files in its scratch folder; raises `SandboxUnavailable` or `SandboxDenied`."""
         ...
+
+
+class WiredSession(SandboxSession, Protocol):
+    """A session whose actions can be handed descriptors: what judging a suite from outside takes."""
+
+    def execute_wired(self, command: str, wires: Wires) -> Observation: ...
+
+
+def load_sandbox(**options: Any) -> Sandbox:
+    """The installed sandbox, the first by name where there are several; raises `SandboxUnavailable` where none is."""
+    found = min(entry_points(group=SANDBOXES_GROUP), key=lambda each: each.name, default=None)
+    if found is None:
+        raise SandboxUnavailable("no sandbox is installed", hint=f"a package with an entry point {SANDBOXES_GROUP}")
+    made: Sandbox = found.load()(**options)
+    return made

@@ -20,10 +20,10 @@ from muniment.surfaces.cli.terminal import echo
 
 if TYPE_CHECKING:
     from muniment.contracts.runs import VerifierResult
+    from muniment.verify.constraint_files import ConstraintSet
+    from muniment.verify.junit import JUnitCase
     from muniment.verify.outputs import Finding, Output
-    from muniment.verify.regression.junit import JUnitCase
     from muniment.verify.sandbox.harness import Harness, SuiteJudge
-    from muniment.verify.static.notation import ConstraintSet
 
 __all__ = ["EXIT_UNDECIDED", "FIRST_FILE", "check", "init", "verify_output"]
 
@@ -54,8 +54,7 @@ FIRST_FILE = """\
 
 def _grader_given(address: str) -> Any:
     """`URL#NAME`: a grader that answers rubrics."""
-    from muniment.verify.grading import Grading
-    from muniment.verify.outside.graders import HttpGrader
+    from muniment.verify.graders import Grading, HttpGrader
 
     base_url, name, key = model_address(address)
     return Grading(HttpGrader(base_url, name, api_key=key))
@@ -90,7 +89,7 @@ def _check(
     save: Annotated[str | None, Word("Write a pack's report as JSON.", metavar="FILE")] = None,
     junit: Annotated[str | None, Word("Also write JUnit XML.", metavar="FILE")] = None,
 ) -> None:
-    from muniment.verify.regression.pack_file import is_pack
+    from muniment.verify.regression import is_pack
 
     if (constraints, *outputs).count("-") > 1:
         raise InvalidInput("stdin can be read once", path="$.outputs", hint="give all but one of them as files")
@@ -106,11 +105,11 @@ def _check(
 
 def _check_outputs(call: Call, name: str, data: Any, outputs: tuple[str, ...], grader: Any, junit: str | None) -> None:
     """Every output against the same constraints."""
-    from muniment.verify.composition import compose_result
-    from muniment.verify.grading import GradingSession
-    from muniment.verify.regression.junit import to_junit
-    from muniment.verify.static.evaluation import check_answerable, evaluate
-    from muniment.verify.static.notation import parse_constraints
+    from muniment.verify.constraint_files import parse_constraints
+    from muniment.verify.constraints import check_answerable, evaluate
+    from muniment.verify.graders import GradingSession
+    from muniment.verify.junit import to_junit
+    from muniment.verify.results import compose_result
 
     session = None if grader is None else GradingSession(grader)
     try:
@@ -155,8 +154,7 @@ def _check_pack(
     junit: str | None,
 ) -> None:
     """The cases of a file on an agent, or on outputs that carry the ids of cases."""
-    from muniment.verify.pack_running import compare_packs, read_pack_report, run_pack
-    from muniment.verify.regression.pack_file import parse_pack
+    from muniment.verify.regression import compare_packs, parse_pack, read_pack_report, run_pack
 
     if (agent is None) == (not outputs):
         raise InvalidInput(
@@ -204,7 +202,7 @@ check = Command(
 
 def _file_given(name: str) -> Any:
     """A constraint file or a pack, as plain data."""
-    from muniment.verify.yaml import parse_yaml
+    from muniment.verify.constraint_files import parse_yaml
 
     try:
         return parse_yaml(read_text(name))
@@ -273,7 +271,7 @@ def _outputs(names: tuple[str, ...]) -> Iterator[tuple[str, Output | MunimentErr
 
 
 def _output(data: Any) -> Output | MunimentError:
-    from muniment.verify.static.given_outputs import read_output
+    from muniment.verify.outputs import read_output
 
     try:
         return read_output(data, "$")
@@ -309,7 +307,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 
 def _junit_cases(where: str, findings: list[Finding]) -> list[JUnitCase]:
-    from muniment.verify.regression.junit import JUnitCase
+    from muniment.verify.junit import JUnitCase
 
     return [
         JUnitCase(where, f"{number}. {each.key}", "passed" if each.ok else "failed", each.message)
@@ -318,7 +316,7 @@ def _junit_cases(where: str, findings: list[Finding]) -> list[JUnitCase]:
 
 
 def _unreadable(where: str, error: MunimentError) -> list[JUnitCase]:
-    from muniment.verify.regression.junit import JUnitCase
+    from muniment.verify.junit import JUnitCase
 
     return [JUnitCase(where, "read", "error", str(error))]
 
@@ -352,9 +350,9 @@ def _verify_output(
 ) -> VerifierResult:
     from muniment.core.policy import Policy
     from muniment.surfaces.settings import open_store
-    from muniment.verify import verifying
+    from muniment.verify import verify as verifying
     from muniment.verify.facts import SourceText
-    from muniment.verify.static.given_outputs import read_output
+    from muniment.verify.outputs import read_output
 
     given = read_output(read_text(output))
     asked: dict[str, Any] = {
@@ -380,7 +378,7 @@ def _harness(command: str | None, suite: tuple[str, ...], runs: int, judge: Suit
 
 
 def _show_result(call: Call) -> Iterator[str]:
-    from muniment.verify.judges import judge_of
+    from muniment.verify.results import judge_of
 
     result: VerifierResult = call.answer
     yield f"{result.verdict}, outcome {result.outcome}, score {result.score:g}"
@@ -395,7 +393,7 @@ def _show_result(call: Call) -> Iterator[str]:
 
 
 def _code(call: Call) -> int:
-    from muniment.verify.verdicts import is_pass
+    from muniment.verify.results import is_pass
 
     result: VerifierResult = call.answer
     was_run = "command" in call.typed or "suite" in call.typed

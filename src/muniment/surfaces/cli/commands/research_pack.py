@@ -17,7 +17,7 @@ from muniment.surfaces.cli.terminal import coloured, counted, one_line, style
 if TYPE_CHECKING:
     from muniment.contracts.research import SummaryPack
     from muniment.handles.study import Study
-    from muniment.research.run_records import CheckedClaim, Citation, DraftCheck, GateResult, SourceCheck
+    from muniment.research.records import CheckedClaim, Citation, DraftCheck, GateResult, SourceCheck
 
 __all__ = ["check", "citations", "claims", "pack", "page_named", "source", "synthesis"]
 
@@ -134,7 +134,7 @@ class _Settled(NamedTuple):
 def _settle(call: Call, ask: Callable[[], list[Citation]]) -> _Settled:
     looked: list[SourceCheck] = []
     if call.typed.get("check_urls"):
-        from muniment.research.outside.url_check import UrlChecker
+        from muniment.research.url_check import UrlChecker
 
         looked = call.handle.look(UrlChecker(allow_private=bool(call.typed.get("allow_private"))))
     return _Settled(ask(), looked)
@@ -146,7 +146,7 @@ def _gate(call: Call, name: str) -> GateResult:
 
 
 def _show_settled(call: Call) -> Iterator[str]:
-    from muniment.research.run_records import CITABLE
+    from muniment.research.records import CITABLE
 
     settled = call.answer.citations
     for each in settled:

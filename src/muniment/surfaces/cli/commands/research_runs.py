@@ -26,7 +26,7 @@ from muniment.surfaces.cli.terminal import coloured, one_line, strong, when
 if TYPE_CHECKING:
     from muniment.handles.memory import Memory
     from muniment.handles.study import Study, StudyStatus
-    from muniment.research.run_records import PivotDecision, ResearchManifest, WaveResult
+    from muniment.research.records import PivotDecision, ResearchManifest, WaveResult
     from muniment.store.ledger import RunState
 
 __all__ = ["gates", "give_up", "ingest", "init", "list_", "pivot", "prompt", "resume", "route", "status"]

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from muniment.learning.stored_memory import StoredMemory
     from muniment.rules._records import AdvancedRule, AdvanceReport, GateReport, ReplayReport
     from muniment.rules.rulebook import RuleTest, Submitted
-    from muniment.verify.static.notation import ConstraintSet
+    from muniment.verify.constraint_files import ConstraintSet
 
 __all__ = ["add", "advance", "gate", "replay", "submit", "tests"]
 

@@ -56,7 +56,7 @@ def _run(
     ] = None,
 ) -> Observation:
     from muniment.core.outside.system import SystemIds
-    from muniment.verify.sandbox import BubblewrapSandbox
+    from muniment.verify.sandbox import load_sandbox
 
     caps = {
         "wall_ms": _milliseconds(wall),
@@ -70,7 +70,7 @@ def _run(
     line = command[0] if len(command) == 1 else shlex.join(command)
     images = {} if image is None else {image: Path(image)}
     try:
-        with BubblewrapSandbox(images=images).open(asked, _read(files), trace_id=SystemIds().new("trc")) as session:
+        with load_sandbox(images=images).open(asked, _read(files), trace_id=SystemIds().new("trc")) as session:
             return session.execute_bash(line)
     except SandboxFailure as error:
         fail(error, call.as_json)

@@ -11,7 +11,7 @@ from muniment.surfaces.cli.terminal import echo, one_line, style
 
 if TYPE_CHECKING:
     from muniment.handles.study import Study
-    from muniment.research.run_records import WaveResult
+    from muniment.research.records import WaveResult
 
 __all__ = ["show_research"]
 

@@ -1,222 +1,23 @@
-"""Runs in the sandbox of the code under test: does what the judge asks of the code, and answers with plain values.
+"""Runs in the sandbox of the code under test: calls what the judge names, and answers with plain values.
 
     serve.main([SOURCE, SINK, ROOT...])
 
-What it answers is the code's word, whoever wrote it: the code shares this process and may answer what it likes. The
-judge takes it as values to look at, never as a verdict.
+The code shares this process and may answer what it likes. The judge takes an answer as a value to look at, never as a
+verdict.
 """
 
 import builtins
 import contextlib
 import importlib
 import io
-import json
-import operator
 import os
 import sys
-from collections.abc import Callable
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from wire import Broken, Caught, Link, NotPlain, decode, encode  # type: ignore[import-not-found]
+from wire import Broken, Link, NotPlain, decode, encode  # type: ignore[import-not-found]
 
-SAID_CHARS_MAX = 1 << 20
-_FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType)
-
-ACTS: dict[str, Callable[..., Any]] = {
-    **{
-        name: getattr(operator, name)
-        for name in (
-            *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor", "lshift"),
-            *("rshift", "neg", "pos", "abs", "invert", "getitem", "setitem", "delitem", "contains", "index"),
-            *("eq", "ne", "lt", "le", "gt", "ge"),
-        )
-    },
-    "len": len, "iter": iter, "next": next, "str": str, "int": int, "float": float, "bool": bool, "bytes": bytes,
-    "format": format, "round": round, "reversed": reversed, "divmod": divmod,
-    "enter": lambda value: type(value).__enter__(value),
-    "exit": lambda value, *error: type(value).__exit__(value, *error),
-    "names": lambda value: list(getattr(value, "__all__", None) or [n for n in vars(value) if not n.startswith("_")]),
-}  # fmt: skip
-
-
-class Server:
-    """Objects by the numbers that stand for them, and what is done with them."""
-
-    def __init__(self, link: Link) -> None:
-        self._link = link
-        self._objects: list[Any] = []
-        self._numbers: dict[int, int] = {}
-        self._new: dict[str, Any] = {}
-        self._callbacks: dict[int, Any] = {}
-
-    def serve(self) -> None:
-        while True:
-            asked = self._link.receive()
-            self._answer(asked)
-
-    def _answer(self, asked: dict[str, Any]) -> None:
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            said = self._tried(lambda: self._do(asked))
-        self._new, new = {}, self._new
-        said |= {
-            "n": asked["n"],
-            "new": new,
-            "out": out.getvalue()[:SAID_CHARS_MAX],
-            "err": err.getvalue()[:SAID_CHARS_MAX],
-        }
-        try:
-            self._link.send(said)
-        except NotPlain as error:
-            self._link.send({"n": asked["n"], "doubt": str(error)})
-
-    def _tried(self, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        said: dict[str, Any] = {}
-        with Caught() as caught:
-            said = work()
-        if caught.error is None:
-            return said
-        if isinstance(caught.error, NotPlain):
-            return {"doubt": str(caught.error)}
-        return self._raised(caught.error)
-
-    def _raised(self, error: Any) -> dict[str, Any]:
-        try:
-            args = [self._out(each) for each in error.args]
-        except NotPlain:
-            args = []
-        return {
-            "raise": {"class": self._out(type(error)), "args": args, "text": str(error), "object": self._number(error)}
-        }
-
-    def _do(self, asked: dict[str, Any]) -> dict[str, Any]:
-        op = asked["op"]
-        if op == "import":
-            importlib.import_module(asked["name"])
-            return {"ok": self._out(sys.modules[asked["name"]])}
-        target = self._in(asked["target"])
-        if op == "get":
-            return {"ok": self._out(getattr(target, asked["name"]))}
-        if op == "set":
-            setattr(target, asked["name"], self._in(asked["value"]))
-            return {"ok": None}
-        if op == "del":
-            delattr(target, asked["name"])
-            return {"ok": None}
-        args = [self._in(each) for each in asked["args"]]
-        named = {name: self._in(each) for name, each in asked["kwargs"]}
-        act = target if op == "call" else ACTS[asked["act"]]
-        return self._called(act, args if op == "call" else [target, *args], args, named)
-
-    def _called(self, act: Any, given: list[Any], args: list[Any], named: dict[str, Any]) -> dict[str, Any]:
-        """Call it; what it did to the lists and mappings it was given goes back with the answer."""
-        handed = [*args, *named.values()]
-        before = self._written(handed)
-        result = act(*given, **named)
-        same = next((place for place, each in enumerate(handed) if each is result and _is_mutable(each)), None)
-        said: dict[str, Any] = {"ok": self._out(result) if same is None else ["given", same]}
-        after = self._written(handed)
-        if before != after and after is not None:
-            said["args"] = json.loads(after)
-        return said
-
-    def _written(self, handed: list[Any]) -> str | None:
-        if not any(map(_is_mutable, handed)):
-            return None
-        try:
-            return json.dumps([self._out(each) for each in handed])
-        except NotPlain:
-            return None
-
-    # -- values ---------------------------------------------------------------------------------------
-
-    def _out(self, value: Any) -> Any:
-        return encode(value, self._other)
-
-    def _other(self, value: Any) -> list[Any]:
-        name = getattr(value, "__name__", None)
-        is_callable = isinstance(value, type | BuiltinFunctionType) and isinstance(name, str)
-        if is_callable and getattr(builtins, str(name), None) is value:
-            return ["builtin", name]
-        return ["object", self._number(value)]
-
-    def _number(self, value: Any) -> int:
-        known = self._numbers.get(id(value))
-        if known is not None:
-            return known
-        number = self._numbers[id(value)] = len(self._objects)
-        self._objects.append(value)
-        self._new[str(number)] = self._about(value)
-        return number
-
-    def _about(self, value: Any) -> dict[str, Any]:
-        about: dict[str, Any] = {"name": str(getattr(value, "__name__", type(value).__name__)), "kind": "object"}
-        if isinstance(value, ModuleType):
-            about["kind"] = "module"
-        elif isinstance(value, _FUNCTIONS):
-            about["kind"] = "function"
-        elif isinstance(value, type):
-            about["kind"] = "exception" if issubclass(value, BaseException) else "class"
-            about["bases"] = [self._out(base) for base in value.__bases__]
-        else:
-            about["class"] = self._out(type(value))
-            if isinstance(value, BaseException):
-                about["text"] = str(value)
-        return about
-
-    def _in(self, given: Any) -> Any:
-        return decode(given, self._opened)
-
-    def _opened(self, tag: str, rest: list[Any]) -> Any:
-        if tag == "object":
-            return self._objects[rest[0]]
-        if tag == "builtin":
-            return getattr(builtins, rest[0])
-        if tag == "named":
-            found: Any = importlib.import_module(rest[0])
-            for part in rest[1].split("."):
-                found = getattr(found, part)
-            return found
-        if tag == "callback":
-            return self._callbacks.setdefault(rest[0], self._callback(rest[0], rest[1]))
-        raise Broken(f"nothing is tagged {tag}")
-
-    def _callback(self, number: int, name: str) -> Any:
-        def call_back(*args: Any, **named: Any) -> Any:
-            asked = {
-                "callback": number,
-                "args": [self._out(each) for each in args],
-                "kwargs": [[key, self._out(each)] for key, each in named.items()],
-            }
-            self._new, new = {}, self._new
-            self._link.send(asked | {"new": new})
-            said = self._link.receive()
-            while "n" in said:  # the judge asks something of the code before it answers
-                self._answer(said)
-                said = self._link.receive()
-            if "raise" in said:
-                raise self._exception(said["raise"])
-            return self._in(said["ok"])
-
-        call_back.__name__ = call_back.__qualname__ = name
-        return call_back
-
-    def _exception(self, said: dict[str, Any]) -> BaseException:
-        if "object" in said:
-            found = self._objects[said["object"]]
-            if isinstance(found, BaseException):
-                return found
-        kind = getattr(builtins, said["class"], RuntimeError)
-        try:
-            made = kind(*[self._in(each) for each in said["args"]])
-        except TypeError:
-            made = RuntimeError(said["text"])
-        return made if isinstance(made, BaseException) else RuntimeError(said["text"])
-
-
-def _is_mutable(value: Any) -> bool:
-    return isinstance(value, list | dict | set | bytearray)
+TEXT_CHARS_MAX = 1 << 20
+_BASES_MAX = 20
 
 
 def main(given: list[str]) -> None:
@@ -225,7 +26,111 @@ def main(given: list[str]) -> None:
     for name in ("serve", "wire"):
         sys.modules.pop(name, None)  # the output may have modules of these names
     sys.path[:1] = roots
+    link = Link(int(source), int(sink))
     try:
-        Server(Link(int(source), int(sink))).serve()
+        while True:
+            asked = link.receive()
+            out, err = io.StringIO(), io.StringIO()
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                answer = _answer(asked)
+            answer |= {"out": out.getvalue()[:TEXT_CHARS_MAX], "err": err.getvalue()[:TEXT_CHARS_MAX]}
+            try:
+                link.send({"n": asked["n"], **answer})
+            except NotPlain as error:
+                link.send({"n": asked["n"], "doubt": str(error)})
     except Broken:
         os._exit(0)
+
+
+class Caught:
+    """Keeps what the code raises, whatever it is: that is an answer to the test. `Broken` goes on."""
+
+    error: BaseException | None = None
+
+    def __enter__(self) -> "Caught":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        self.error = error
+        return not isinstance(error, Broken)
+
+
+def _answer(asked: dict[str, Any]) -> dict[str, Any]:
+    answer: dict[str, Any] = {}
+    with Caught() as caught:
+        answer = _ACTS[asked["op"]](asked)
+    if caught.error is None:
+        return answer
+    return {"doubt": str(caught.error)} if isinstance(caught.error, NotPlain) else _raised(caught.error)
+
+
+def _import(asked: dict[str, Any]) -> dict[str, Any]:
+    importlib.import_module(asked["module"])
+    return {}
+
+
+def _names(asked: dict[str, Any]) -> dict[str, Any]:
+    """What `import *` takes of a module, as far as it can cross."""
+    module = sys.modules[asked["module"]]
+    names: list[str] = []
+    for name in getattr(module, "__all__", None) or [each for each in vars(module) if not each.startswith("_")]:
+        with contextlib.suppress(NotPlain):
+            _get({**asked, "path": [name]})
+            names.append(str(name))
+    return {"names": names}
+
+
+def _get(asked: dict[str, Any]) -> dict[str, Any]:
+    """What a module has by a name: a plain value, an exception class, or something that can be called."""
+    value = _found(asked)
+    if isinstance(value, type) and issubclass(value, BaseException):
+        return {"exception": _class_of(value)}
+    if callable(value):
+        return {"callable": True}
+    return {"ok": encode(value)}
+
+
+def _call(asked: dict[str, Any]) -> dict[str, Any]:
+    """Call it. What it did to the lists and mappings that it was given goes back with the answer."""
+    args = [decode(each) for each in asked["args"]]
+    named = {name: decode(each) for name, each in asked["kwargs"]}
+    handed = [*args, *named.values()]
+    before = [encode(each) for each in handed]
+    result = _found(asked)(*args, **named)
+    same = next((place for place, each in enumerate(handed) if each is result and _is_mutable(each)), None)
+    answer: dict[str, Any] = {"ok": encode(result)} if same is None else {"given": same}
+    after = [encode(each) for each in handed]
+    return answer if before == after else answer | {"args": after}
+
+
+def _found(asked: dict[str, Any]) -> Any:
+    value: Any = sys.modules[asked["module"]]
+    for name in asked["path"]:
+        value = getattr(value, name)
+    return value
+
+
+def _raised(error: BaseException) -> dict[str, Any]:
+    fields = {}
+    for name, value in vars(error).items():
+        with contextlib.suppress(NotPlain):
+            fields[name] = encode(value)
+    try:
+        args = [encode(each) for each in error.args]
+    except NotPlain:
+        args = []
+    return {"raise": {"class": _class_of(type(error)), "args": args, "text": str(error), "fields": fields}}
+
+
+def _class_of(kind: type, depth: int = 0) -> Any:
+    """An exception class: Python's own by its name, one of the code by its name and bases."""
+    if getattr(builtins, kind.__name__, None) is kind or depth > _BASES_MAX:
+        return kind.__name__
+    return [f"{kind.__module__}.{kind.__qualname__}", [_class_of(base, depth + 1) for base in kind.__bases__]]
+
+
+def _is_mutable(value: Any) -> bool:
+    return isinstance(value, list | dict | set | bytearray)
+
+
+_ACTS = {"import": _import, "names": _names, "get": _get, "call": _call}

@@ -1,8 +1,8 @@
-"""What the judge and the code under test say to each other: messages over two pipes, and values in them.
+"""Messages and plain values between the judge and the code under test, over two pipes.
 
-A value that crosses is plain: exactly one of Python's own types, not a class derived from one. Whatever else there
-is stays where it is and crosses as a number that stands for it, so an object of the code never meets an operator of
-the judge: no `__eq__`, no `__hash__`, no `__reduce__` of its own. A message is four bytes of length and JSON.
+A value that crosses is plain: exactly one of Python's own types, not a class derived from one. Nothing else crosses, so
+no operator of the judge ever meets an object of the code: no `__eq__`, no `__hash__`, no `__reduce__` of its own. A
+message is four bytes of length and JSON.
 """
 
 import datetime
@@ -17,15 +17,10 @@ from fractions import Fraction
 from pathlib import PosixPath
 from typing import Any
 
-__all__ = ["DEPTH_MAX", "Broken", "Caught", "Link", "NotPlain", "decode", "encode"]
-
-MESSAGE_BYTES_MAX = 16 << 20
 DEPTH_MAX = 100
 """Values within values."""
+MESSAGE_BYTES_MAX = 16 << 20
 _EXACT_MAX = 1 << 53
-
-Other = Callable[[Any], list[Any]]
-Opened = Callable[[str, list[Any]], Any]
 
 
 class NotPlain(Exception):
@@ -33,24 +28,11 @@ class NotPlain(Exception):
 
 
 class Broken(BaseException):
-    """The other side is gone, or speaks nonsense. Not an Exception, so that no test catches it by accident."""
-
-
-class Caught:
-    """Keeps what is raised inside, whoever raises it: it is an answer to somebody else. `Broken` goes on."""
-
-    error: BaseException | None = None
-
-    def __enter__(self) -> "Caught":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
-        self.error = error
-        return not isinstance(error, Broken)
+    """The other side is gone, or its messages make no sense. Not an Exception, so that no test catches it by chance."""
 
 
 class Link:
-    """One end: what is sent goes out whole, what is received comes in whole."""
+    """One end: messages are sent and received whole."""
 
     def __init__(self, source: int, sink: int) -> None:
         self._source, self._sink = source, sink
@@ -88,11 +70,11 @@ class Link:
         return bytes(data)
 
 
-# -- values out ---------------------------------------------------------------------------------------
+# -- values ---------------------------------------------------------------------------------------------
 
 
-def encode(value: Any, other: Other, depth: int = 0) -> Any:
-    """A value as JSON: what is plain as itself, the rest as `other` says."""
+def encode(value: Any, depth: int = 0) -> Any:
+    """A plain value as JSON; raises `NotPlain` for any other."""
     if depth > DEPTH_MAX:
         raise NotPlain("values too deep within values")
     kind = type(value)
@@ -103,14 +85,32 @@ def encode(value: Any, other: Other, depth: int = 0) -> Any:
     if kind is float:
         return value if math.isfinite(value) else ["float", repr(value)]
     if kind in _LISTED:
-        return [_LISTED[kind], [encode(each, other, depth + 1) for each in value]]
+        return [_LISTED[kind], [encode(each, depth + 1) for each in value]]
     if kind in _PAIRED:
-        pairs = [[encode(key, other, depth + 1), encode(each, other, depth + 1)] for key, each in value.items()]
-        return [_PAIRED[kind], pairs]
+        return [_PAIRED[kind], [[encode(key, depth + 1), encode(each, depth + 1)] for key, each in value.items()]]
     if kind in _WRITTEN:
         name, write, _ = _WRITTEN[kind]
         return [name, *write(value)]
-    return other(value)
+    raise NotPlain(f"an object of the class {kind.__name__}")
+
+
+def decode(given: Any, depth: int = 0) -> Any:
+    """The value; raises `Broken` for what is none."""
+    if depth > DEPTH_MAX + 1:
+        raise Broken("values too deep within values")
+    if given is None or isinstance(given, bool | str | int | float):
+        return given
+    if not isinstance(given, list) or not given or not isinstance(given[0], str):
+        raise Broken("no value")
+    tag, rest = given[0], given[1:]
+    try:
+        if tag in _FROM_LIST:
+            return _FROM_LIST[tag]([decode(each, depth + 1) for each in rest[0]])
+        if tag in _FROM_PAIRS:
+            return _FROM_PAIRS[tag]([(decode(key, depth + 1), decode(each, depth + 1)) for key, each in rest[0]])
+        return _READ[tag](*rest)
+    except (ValueError, TypeError, LookupError, OverflowError, ArithmeticError, AttributeError) as error:
+        raise Broken("no value") from error
 
 
 def _zoned(value: datetime.datetime | datetime.time) -> list[Any]:
@@ -138,12 +138,7 @@ _WRITTEN: dict[type, tuple[str, Callable[[Any], list[Any]], Callable[..., Any]]]
     uuid.UUID: ("uuid", lambda value: [value.hex], uuid.UUID),
     PosixPath: ("path", lambda value: [str(value)], PosixPath),
     type(Ellipsis): ("ellipsis", lambda _: [], lambda: ...),
-    type(NotImplemented): ("notimplemented", lambda _: [], lambda: NotImplemented),
 }  # fmt: skip
-
-
-# -- values in ----------------------------------------------------------------------------------------
-
 _FROM_LIST: dict[str, Callable[[list[Any]], Any]] = {
     "list": list, "tuple": tuple, "set": set, "frozenset": frozenset, "deque": deque,
 }  # fmt: skip
@@ -153,34 +148,7 @@ _FROM_PAIRS: dict[str, Callable[[list[tuple[Any, Any]]], Any]] = {
     "ordered": OrderedDict,
     "default": lambda pairs: defaultdict(None, pairs),
 }
-_READ = {name: read for name, _, read in _WRITTEN.values()}
-
-
-def decode(given: Any, opened: Opened, depth: int = 0) -> Any:
-    """The value; `opened` says what a tag stands for that is not plain. Raises `Broken` for what is no value."""
-    if depth > DEPTH_MAX + 1:
-        raise Broken("values too deep within values")
-    if given is None or isinstance(given, bool | str | int | float):
-        return given
-    if not isinstance(given, list) or not given or not isinstance(given[0], str):
-        raise Broken("no value")
-    tag, rest = given[0], given[1:]
-    try:
-        return _read(tag, rest, opened, depth)
-    except (ValueError, TypeError, OverflowError, ArithmeticError, AttributeError) as error:
-        raise Broken("no value") from error
-
-
-def _read(tag: str, rest: list[Any], opened: Opened, depth: int) -> Any:
-    if tag in _FROM_LIST:
-        return _FROM_LIST[tag]([decode(each, opened, depth + 1) for each in rest[0]])
-    if tag in _FROM_PAIRS:
-        pairs = [(decode(key, opened, depth + 1), decode(each, opened, depth + 1)) for key, each in rest[0]]
-        return _FROM_PAIRS[tag](pairs)
-    if tag == "int":
-        return int(rest[0], 16)
-    if tag == "float":
-        return float(rest[0])
-    if tag in _READ:
-        return _READ[tag](*rest)
-    return opened(tag, rest)
+_READ: dict[str, Callable[..., Any]] = {name: read for name, _, read in _WRITTEN.values()} | {
+    "int": lambda text: int(text, 16),
+    "float": float,
+}

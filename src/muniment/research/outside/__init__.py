@@ -1,1 +1,0 @@
-"""Files and web addresses of a research run."""

@@ -1,1 +1,0 @@
-"""An agent's Markdown, read."""

@@ -1,0 +1,319 @@
+"""A research run as we keep it: manifest, wave results, citations, gates, and the check of a draft.
+
+The two contracts, perspectives.json and summary-pack.json, are in `contracts.research`. A *breach* is what an agent's
+output does against its contract; a *gap* is what nobody found out; a *finding* is what is wrong with a draft report.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from muniment.contracts.research import SummaryPack
+from muniment.core.policy import ResearchLimits
+from muniment.core.record import Absent, Confidence100, Count, Items, JsonObject, NonEmpty, Number, Record
+from muniment.core.scope import IdText, Span
+
+Mode = Literal["quick", "standard", "deep"]
+"""How many perspectives a question gets at most: half of the limit, as many as the question asks for, the limit."""
+Stage = Literal["init", "wave1", "wave2", "citations", "summaries", "synthesis", "done"]
+STAGES: tuple[Stage, ...] = ("init", "wave1", "wave2", "citations", "summaries", "synthesis", "done")
+GateId = Literal["A", "B", "C", "D", "E"]
+GATES: tuple[GateId, ...] = ("A", "B", "C", "D", "E")
+"""Plan · wave outputs · citations · bounded pack · report."""
+
+CitationStatus = Literal["valid", "paywalled", "blocked", "invalid", "unchecked"]
+CITABLE: frozenset[CitationStatus] = frozenset({"valid", "paywalled"})
+"""Only these may be cited (RP-03)."""
+Support = Literal["supported", "refuted", "not_supported", "unchecked", "uncited"]
+"""What the check of a claim against its sources says. `unchecked`: they may be cited, and hold no text."""
+Priority = Literal["P0", "P1", "P2", "P3"]
+Standing = Literal["waiting", "accepted", "rejected", "given_up"]
+
+
+# -- waves --------------------------------------------------------------------------------------------
+
+ToolUse = dict[NonEmpty, Count]
+"""Calls by the names that the contract's tool_budget uses: search_calls, fetch_calls, …"""
+
+
+class SuppliedSource(Record):
+    """What somebody really read at an address: a page or a part of it. It makes the citation valid."""
+
+    url: NonEmpty
+    text: NonEmpty
+    kind: Literal["page", "snippet"] = "page"
+    title: NonEmpty | None = None
+    media_type: Literal["text/plain", "text/markdown", "text/html"] = "text/plain"
+
+
+class AgentResult(Record):
+    """What an agent hands back for a perspective: Markdown, and what it is known to have used and read."""
+
+    markdown: str
+    tool_use: Absent[ToolUse] = None
+    """Absent where nobody counted: then a tool budget cannot be said to hold."""
+    sources: Items[SuppliedSource] = ()
+    change_note: NonEmpty | None = None
+    """What was changed since the last attempt; a retry needs one."""
+
+
+BreachKind = Literal[
+    "empty_output",
+    "missing_section",
+    "empty_section",
+    "too_many_words",
+    "too_many_sources",
+    "no_sources",
+    "tool_budget_exceeded",
+    "tool_use_unknown",
+    "dangling_mark",
+    "missing_change_note",
+    "unchanged_output",
+]
+
+
+class Breach(Record):  # RP-02
+    """One way in which an output breaks its contract."""
+
+    kind: BreachKind
+    message: NonEmpty
+    limit: Absent[Number] = None
+    found: Absent[Number] = None
+    where: Absent[str] = None
+    """The section, tool or mark."""
+
+
+class RetryDirective(Record):
+    """What to tell the agent that has to try again."""
+
+    perspective_id: IdText
+    attempt: Count
+    """The number of the attempt that is asked for."""
+    breaches: Items[Breach]
+    text: NonEmpty
+    """Instructions, ready to hand over; they ask for a change note."""
+
+
+class Gap(Record):
+    """What an output says it did not find out, or what we see is missing."""
+
+    perspective_id: IdText
+    priority: Priority
+    text: NonEmpty
+    origin: Literal["said", "seen"]
+    """Said in the section on gaps, or seen by us: a perspective given up, findings that no citable source bears."""
+
+
+class PivotDecision(Record):
+    """Whether a second wave follows the first, and why."""
+
+    second_wave: bool
+    reason: NonEmpty
+    counts: dict[Priority, Count]
+    gaps: Items[Gap]
+
+
+class WaveResult(Record):
+    """One attempt at a perspective, judged."""
+
+    perspective_id: IdText
+    wave: Annotated[Count, Field(ge=1, le=2)]
+    attempt: Annotated[Count, Field(ge=1)]
+    accepted: bool
+    breaches: Items[Breach]
+    words: Count
+    sources: Count
+    digest: str
+    """SHA-256 (hex) of the output."""
+    evidence_id: IdText
+    """The event that holds the output."""
+    path: Absent[str] = None
+    """Where it stands in the run directory, once accepted."""
+    gaps: Items[Gap] = ()
+    directive: Absent[RetryDirective] = None
+
+
+# -- citations and claims -----------------------------------------------------------------------------
+
+
+class SourceCheck(Record):
+    """What came of looking at an address."""
+
+    cid: IdText
+    url: NonEmpty
+    status: CitationStatus
+    http_status: Absent[Count] = None
+    reason: NonEmpty
+    final_url: Absent[NonEmpty] = None
+    checked_at: str
+
+
+class Citation(Record):  # RP-03
+    """A line of citations.jsonl: one source of the run."""
+
+    schema_version: Literal["citation.v1"] = "citation.v1"
+    cid: IdText
+    url: NonEmpty
+    """Normalised: what the cid is the hash of."""
+    url_original: NonEmpty
+    """As it was first written."""
+    status: CitationStatus
+    title: Absent[NonEmpty] = None
+    found_by: Items[IdText]
+    """Perspectives, in order."""
+    snippet: Absent[str] = None
+    """Verbatim from the stored page or snippet."""
+    corpus_id: Absent[str] = None
+    chunk_ids: Items[IdText] = ()
+    """Where its text lies in the corpus of the run."""
+    checked_at: Absent[str] = None
+    http_status: Absent[Count] = None
+    notes: Absent[str] = None
+
+
+class CheckedClaim(Record):  # RP-08
+    """A sentence of an output with the citations beside it, after the check."""
+
+    perspective_id: IdText
+    claim: NonEmpty
+    section: str
+    span: Span
+    """Half-open UTF-8 bytes of the output."""
+    cited: Items[IdText]
+    """The citations that stand beside it, whether or not they hold."""
+    citation_cids: Items[IdText]
+    """The citations that may be cited and support it."""
+    support: Support
+    confidence: Confidence100
+    reason: NonEmpty
+    evidence_id: Absent[IdText] = None
+    """The chunk that supports it best."""
+    quote: Absent[str] = None
+
+
+# -- manifest, gates ----------------------------------------------------------------------------------
+
+
+class Artifact(Record):
+    """A file of the run directory, and the event that holds the same bytes."""
+
+    path: NonEmpty
+    digest: str
+    bytes: Count
+    evidence_id: IdText
+
+
+class StageMove(Record):
+    """A line of the stage history."""
+
+    stage: Stage
+    at: str
+    revision: Count
+    reason: NonEmpty
+    inputs: dict[str, str]
+    """Path → SHA-256 (hex) of what the move was based on."""
+
+
+class GateResult(Record):
+    gate: GateId
+    status: Literal["not_run", "pass", "fail"]
+    metrics: JsonObject = Field(default_factory=dict)
+    reasons: Items[str] = ()
+    """Why it fails, one for each condition, each saying what would help."""
+    checked_at: Absent[str] = None
+    inputs: dict[str, str] = Field(default_factory=dict)
+
+
+class GatesFile(Record):
+    """gates.json"""
+
+    schema_version: Literal["gates.v1"] = "gates.v1"
+    run_id: IdText
+    revision: Count
+    gates: Items[GateResult]
+
+
+class ResearchManifest(Record):  # RP-07
+    """manifest.json: what the run is and where it stands. `revision` grows by one with every change."""
+
+    schema_version: Literal["research_manifest.v1"] = "research_manifest.v1"
+    run_id: IdText
+    revision: Annotated[Count, Field(ge=1)]
+    question: NonEmpty
+    mode: Mode
+    language: Literal["en", "zh"]
+    stage: Stage
+    limits: ResearchLimits
+    policy_digest: str
+    agent_types: Items[NonEmpty]
+    created_at: str
+    updated_at: str
+    corpus_id: str
+    standings: dict[str, Standing] = Field(default_factory=dict)
+    """Perspective id → how it stands."""
+    results: Items[WaveResult] = ()
+    """The last attempt of each perspective."""
+    given_up: dict[str, str] = Field(default_factory=dict)
+    """Perspective id → why."""
+    pivot: Absent[PivotDecision] = None
+    reviews: Count = 0
+    """Drafts that were checked."""
+    artifacts: Items[Artifact] = ()
+    """All files but manifest.json and audit.jsonl, by path."""
+    history: Items[StageMove] = ()
+
+
+# -- synthesis ----------------------------------------------------------------------------------------
+
+
+def _source_line(source: JsonObject) -> str:
+    title = f" - {source['title']}" if source.get("title") else ""
+    return f"- [{source.get('short') or source.get('cid')}] {source.get('url')}{title}"
+
+
+class SynthesisInput(Record):  # RP-06
+    """All that a synthesis may read: the pack, and its summaries by path."""
+
+    pack: SummaryPack
+    summaries: dict[str, str]
+
+    @property
+    def text(self) -> str:
+        """The question, the summaries one after the other and the sources they cite: ready for a prompt."""
+        extra = self.pack.model_extra or {}
+        parts = [f"Question: {extra['question']}"] if isinstance(extra.get("question"), str) else []
+        parts += [self.summaries[entry.summary_md].strip() for entry in self.pack.summaries]
+        sources = [_source_line(each) for each in extra.get("sources", ()) if isinstance(each, dict)]
+        return "\n\n".join([*parts, *(["# Sources\n\n" + "\n".join(sources)] if sources else [])]) + "\n"
+
+
+DraftProblem = Literal[
+    "uncited_figure",
+    "unknown_citation",
+    "invalid_citation",
+    "unsupported_citation",
+    "missing_section",
+    "empty_report",
+]
+
+
+class DraftFinding(Record):
+    """One thing wrong with a draft, and where (half-open UTF-8 bytes)."""
+
+    problem: DraftProblem
+    message: NonEmpty
+    span: Absent[Span] = None
+    text: Absent[str] = None
+    citation: Absent[str] = None
+
+
+class DraftCheck(Record):
+    """What the check of a draft found (Gate E)."""
+
+    passed: bool
+    findings: Items[DraftFinding]
+    metrics: JsonObject
+    digest: str
+    """SHA-256 (hex) of the draft."""
+    review: Annotated[Count, Field(ge=1)]
+    """Which review round this was."""

@@ -1,1 +1,0 @@
-"""Graders that reach outside: a server, or a classifier of the caller's."""

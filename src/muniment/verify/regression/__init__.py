@@ -1,1 +1,0 @@
-"""Regression tests of an agent's outputs."""
