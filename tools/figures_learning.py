@@ -34,11 +34,13 @@ def learning_model(results: Results) -> list[str]:
 
 
 def learning(results: Results) -> list[str]:
-    """Every arm on the families that were designed on and on those that had no part."""
-    lines = ["| in the prompt | families designed on | families without a part |", "|---|---|---|"]
+    """Every arm on families of work that had no part in any choice."""
+    lines = ["| in the prompt | pass rate | over the last five |", "|---|---|---|"]
     for arm, name in _NAMES.items():
-        cells = [_cell(results[f"{group}: {arm}"]) for group in ("designed on", "held out")]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
+        row = results[f"held out: {arm}"]
+        over = row.get("over last five")
+        gain = f"{over[0]:.3f} ({over[1]:.3f} to {over[2]:.3f})" if over else ""
+        lines.append(f"| {name} | {row['rate']:.3f} ({row['low']:.3f}–{row['high']:.3f}) | {gain} |")
     return lines
 
 
@@ -61,7 +63,3 @@ def rules_advance(results: Results) -> list[str]:
         f" kinds of work. `advance` called the agent {calls:,.0f} times in a world with drafts of people,"
         f" {calls_alone:,.0f} times without (`python -m benchmarks.rules_advance`)."
     ]
-
-
-def _cell(row: dict[str, Any]) -> str:
-    return f"{row['rate']:.3f} ({row['low']:.3f}–{row['high']:.3f})"
