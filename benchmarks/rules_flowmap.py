@@ -27,24 +27,23 @@ import numpy as np
 import muniment
 from benchmarks.harness import report
 from muniment.core.instants import format_instant
-from muniment.core.policy import FlowEstimatorKind, FlowMapPolicy
+from muniment.core.policy import FlowEstimatorKind
 from muniment.core.ports.engine import Insert
 from muniment.core.ports.schema import ItemRow
 from muniment.learning.folding import list_event_logs
-from muniment.rules import flow_map as aggregate
 from muniment.rules.flow_map import (
     ALL_BUCKETS,
     ALL_CODES,
-    FlowField,
     FlowRow,
     FlowTally,
-    calibration_error,
-    code_cells,
-    fit_fields,
-    flow_snapshot,
+    RiskField,
+    fit_risk,
+    interventions,
+    risk_cells,
     stage_of,
 )
 
+Array = np.ndarray[Any, np.dtype[np.float64]]
 USER = "ana"
 OWNER = f"bank:user:{USER}"
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -229,6 +228,10 @@ def stores(sizes: Sequence[int], folder: Path) -> dict[str, dict[str, Any]]:
     return rows
 
 
+def cells_of(tally: FlowTally) -> int:
+    return len(tally.codes) + len(tally.arms) + len(tally.climbs)
+
+
 # -- counting alone -----------------------------------------------------------------------------------
 
 
@@ -236,32 +239,28 @@ def counting(n: int) -> dict[str, dict[str, Any]]:
     """Rows that are there already, counted; a stream of ever new names; two tallies merged."""
     rows = list(World(2).rows(min(n, 100_000)))
     cpu = time.process_time()
-    tally = FlowTally(FlowMapPolicy()).add_all(rows)
+    tally = FlowTally().add_all(rows)
     cpu = time.process_time() - cpu
-    hostile = FlowTally(FlowMapPolicy())
+    hostile = FlowTally()
     most = 0
     for number, row in enumerate(rows):
         name = f"n{number}"
         hostile.add(row._replace(bucket_key=name, mode=name, stage=stage_of(name), tier=name, reason_codes=(name,)))
-        most = max(most, hostile.cells_n)
-    halves = [FlowTally(FlowMapPolicy()).add_all(rows[at::2]) for at in (0, 1)]
-    whole = flow_snapshot(tally, "aggregate_v1", now=instant(n)).to_bytes()
-    merged = flow_snapshot(halves[0].merge(halves[1]), "aggregate_v1", now=instant(n)).to_bytes()
+        most = max(most, cells_of(hostile))
     return {
-        "counting": {"rows": len(rows), "rows_per_cpu_s": len(rows) / cpu, "cells": tally.cells_n},
+        "counting": {"rows": len(rows), "rows_per_cpu_s": len(rows) / cpu, "cells": cells_of(tally)},
         "counting, every row with names of its own": {"rows": len(rows), "cells_max": most},
-        "merged halves": {"same_bytes": merged == whole},
     }
 
 
 # -- truth --------------------------------------------------------------------------------------------
 
 
-def thin_estimates(world: World, field: FlowField) -> tuple[list[float], list[float], list[float]]:
+def thin_estimates(world: World, tally: FlowTally, field: RiskField) -> tuple[list[float], list[float], list[float]]:
     """Of every cell of a stage with few logs in its bucket: the rate, the field's estimate, the truth."""
     rates, fitted, truths = [], [], []
-    for bucket in sorted({key.bucket for key in field.tally.codes}):
-        cells = {(cell.stage, cell.code): cell for cell in code_cells(field.tally, bucket)}
+    for bucket in sorted({key.bucket for key in tally.codes}):
+        cells = {(cell.stage, cell.code): cell for cell in risk_cells(tally, bucket)}
         for mode in world.modes:
             whole = cells.get((stage_of(mode), ALL_CODES))
             if whole is None or whole.n > THIN_N:
@@ -279,15 +278,21 @@ def true_gain(world: World, tally: FlowTally) -> float:
     gained = n = 0.0
     for key in tally.arms:
         if key.hints:
-            count = sum(tally.arm(key).n)
+            count = tally.arms[key].n
             gained += count * (world.risk(key.bucket, key.mode, False) - world.risk(key.bucket, key.mode, True))
             n += count
     return gained / n
 
 
+def calibration_error(said: Array, true: Array) -> float:
+    """In ten bins of the estimates: how far they are from the truth, on average."""
+    bins = np.minimum((said * 10).astype(int), 9)
+    return float(np.abs(np.bincount(bins, said, 10) - np.bincount(bins, true, 10)).sum() / max(1, len(said)))
+
+
 def _of(estimates: Sequence[float], truths: Sequence[float]) -> dict[str, float]:
     said, true = np.array(estimates), np.array(truths)
-    gap = calibration_error(said, np.ones_like(said), true)
+    gap = calibration_error(said, true)
     return {"mean_error": float(np.abs(said - true).mean()), "calibration_gap": gap, "cells": len(estimates)}
 
 
@@ -296,30 +301,22 @@ def truths(sizes: Sequence[int], worlds: int) -> dict[str, dict[str, Any]]:
     rows: dict[str, dict[str, Any]] = {}
     for size in sizes:
         thin: tuple[list[float], list[float], list[float]] = ([], [], [])
-        gains: dict[str, list[tuple[float, bool]]] = {"crude": [], "aggregate_v1": [], "logit_field_v1": []}
-        held = []
+        gains: dict[str, list[tuple[float, bool]]] = {"crude": [], "aggregate_v1": []}
         for seed in range(worlds):
             world = World(100 + seed)
-            tally = FlowTally(FlowMapPolicy()).add_all(world.rows(size))
-            field = fit_fields(tally)
-            held.append(field.risk.calibration)
-            for mine, more in zip(thin, thin_estimates(world, field), strict=True):
+            tally = FlowTally().add_all(world.rows(size))
+            field = fit_risk(tally)
+            for mine, more in zip(thin, thin_estimates(world, tally, field), strict=True):
                 mine.extend(more)
             truth = true_gain(world, tally)
-            for name, (told, _) in {
-                "aggregate_v1": aggregate.interventions(tally, ALL_BUCKETS),
-                "logit_field_v1": field.interventions(ALL_BUCKETS),
-            }.items():
-                hints = next(each for each in told if each["intervention"] == "hints")
-                gains[name].append((abs(hints["gain_pass"] - truth), hints["lower"] <= truth <= hints["upper"]))
+            told, _ = interventions(tally, ALL_BUCKETS)
+            hints = next(each for each in told if each["intervention"] == "hints")
+            gain, bounds = hints["gain_pass"], (hints["lower"], hints["upper"])
+            gains["aggregate_v1"].append((abs(gain - truth), bounds[0] <= truth <= bounds[1]))
             gains["crude"].append((abs(hints["crude_gain"] - truth), False))
             print(f"{size:,} logs, world {seed + 1} of {worlds}", end="\r", file=sys.stderr, flush=True)
         rows[f"thin cells, {size:,} logs, rates"] = _of(thin[0], thin[2])
         rows[f"thin cells, {size:,} logs, logit_field_v1"] = _of(thin[1], thin[2])
-        rows[f"held out, {size:,} logs"] = {
-            name: float(np.mean([getattr(each, name) for each in held]))
-            for name in ("ece", "ece_raw", "brier", "brier_raw", "log_loss", "log_loss_raw")
-        }
         for name, found in gains.items():
             rows[f"gain of hints, {size:,} logs, {name}"] = {
                 "mean_error": float(np.mean([error for error, _ in found])),

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.harness import report
 from muniment.contracts.runs import VerifierResult
-from muniment.core.policy import FlowMapPolicy, RoutePolicy
+from muniment.core.policy import RoutePolicy
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.rules.flow_map import (
     ALL_BUCKETS,
@@ -106,7 +106,7 @@ def rows_of(number: int, played: Played, hints: Sequence[int]) -> Iterator[FlowR
             trace_id=f"trc_{number}_{at}", stage=stage_of(each.mode), verdict="PASS" if each.passed else "FAIL",
             outcome="OK" if each.passed else "FAIL", passed=each.passed, cost=each.cost, mode=each.mode, tier=each.tier,
             bucket_key=BUCKET, at="2026-01-01T00:00:00Z", hints=hints[min(at, len(hints) - 1)], is_first=at == 0,
-            is_planned=True, task=played.task if at == 0 else None,
+            task=played.task if at == 0 else None,
         )  # fmt: skip
 
 
@@ -164,7 +164,7 @@ def ladders(seeds: int, sizes: Sequence[int]) -> dict[str, dict[str, Any]]:
                 made = random.Random(10_000 + seed)
                 played = [play(plan, chance(made), made) for _ in range(size)]
                 logs = [row for number, each in enumerate(played) for row in rows_of(number, each, (0,))]
-                told, _ = interventions(FlowTally(FlowMapPolicy()).add_all(logs), ALL_BUCKETS)
+                told, _ = interventions(FlowTally().add_all(logs), ALL_BUCKETS)
                 for each in told:
                     truth = truths[each["intervention"]]
                     is_right = each["gain_pass"] > 0 if truth > CLAIM_MAX else each["lower"] <= CLAIM_MAX
@@ -195,7 +195,7 @@ def hinted(seeds: int, size: int) -> dict[str, dict[str, Any]]:
     right = held = silent = 0
     for seed in range(seeds):
         made = random.Random(20_000 + seed)
-        at_start, after = FlowTally(FlowMapPolicy()), FlowTally(FlowMapPolicy())
+        at_start, after = FlowTally(), FlowTally()
         for number in range(size):
             rate, has = made.uniform(0.2, 0.6), made.random() < 0.5
             played = play(plan, TaskChances(rate + gain * has), made)

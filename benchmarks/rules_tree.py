@@ -34,7 +34,7 @@ from benchmarks.puzzle_spaces import space_of
 from benchmarks.puzzles import _GROUPS, FAMILIES, Puzzle, Strings, _apply, make_puzzle
 from muniment.core.canonical import canonical_text
 from muniment.core.policy import TreePolicy
-from muniment.rules.tree_search import Child, Expanded, Scored, TreeProblem, TreeSearch, Verified, search_tree
+from muniment.rules.tree_search import TREE_PUCT, TreeProblem, TreeSearch, search_tree
 from muniment.verify.results import bucket_key
 
 LONG = {
@@ -100,21 +100,9 @@ def uniform(problem: TreeProblem, random: Random | None) -> Tried:
 
 
 def guided(problem: TreeProblem, policy: TreePolicy) -> Tried:
-    search = TreeSearch.start(keyed(problem, problem.root), policy, scored=problem.score is not None)
-    while (ask := search.next()) is not None:
-        if ask.kind == "expand":
-            search.take(Expanded(tuple(keyed(problem, child) for child in problem.expand(ask.state))))
-        elif ask.kind == "verify":
-            search.take(Verified("pass" if problem.verify(ask.state) else "fail"))
-        else:
-            assert problem.score is not None
-            search.take(Scored(problem.score(ask.state)))
+    search = TreeSearch(problem, policy).run()
     assert search.end is not None
     return Tried(search.expanded, search.made, search.end.kind == "solved")
-
-
-def keyed(problem: TreeProblem, state: Any) -> Child:
-    return Child(state, None, key_of(problem, state))
 
 
 def key_of(problem: TreeProblem, state: Any) -> str:
@@ -246,7 +234,7 @@ def main() -> None:
     quick = parser.parse_args().quick
     seeds, size, lessons = (2, 4, 4) if quick else (10, 12, 8)
     rows = figures(play(seeds, size)) | seed_figures(seeds, size // 2, lessons)
-    policy = {"c": PUCT.puct.c, "q_method": PUCT.puct.q_method, "beam_width": BEAM.beam_width}
+    policy = {"c": TREE_PUCT.c, "q_method": TREE_PUCT.q_method, "beam_width": BEAM.beam_width}
     harness.report("rules_tree", rows, {"seeds": seeds, "puzzles": size, "lessons": lessons, **policy})
 
 

@@ -32,7 +32,6 @@ OUT = ROOT / "build" / "mutants.json"
 TESTS = {
     "contracts": ("tests/conformance", "tests/unit/packets"),
     "integrations": ("tests/integrations",),
-    "objects": ("tests/unit/store", "tests/contract"),
     "surfaces": ("tests/unit/surfaces", "tests/surfaces", "tests/http"),
     "testing": ("tests/simulator", "tests/contract/test_engines.py"),
 }

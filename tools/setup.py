@@ -1,7 +1,7 @@
 """Install what a command of this repository needs: `python tools/setup.py WHAT`.
 
 `core` is enough for the demo, `server` for `muniment serve`, `dev` for unit tests and lint, and `tests` for everything
-else: the frameworks that need other versions, an S3 server, generated clients, the inspector, Chromium and PgBouncer.
+else: the frameworks that need other versions, generated clients, the inspector, Chromium and PgBouncer.
 `inspector`, `build` (the wheel), `hosts` and `small-model` are installed alone.
 Each part is skipped when its inputs have not changed. A part that cannot be installed fails the run where `CI` is set;
 elsewhere its tests are skipped, and a line here says which.

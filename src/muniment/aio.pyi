@@ -51,8 +51,8 @@ from muniment.packets.comparing import BuildDiff
 from muniment.packets.previewing import Preview
 from muniment.packets.tracing import Telling
 from muniment.packets.turns import RunTurn, TurnKind
-from muniment.research.outside.url_check import UrlChecker
-from muniment.research.run_records import AgentResult, CheckedClaim, Citation, DraftCheck, GatesFile, PivotDecision, ResearchManifest, SourceCheck, SuppliedSource, SynthesisInput, WaveResult
+from muniment.research.records import AgentResult, CheckedClaim, Citation, DraftCheck, GatesFile, PivotDecision, ResearchManifest, SourceCheck, SuppliedSource, SynthesisInput, WaveResult
+from muniment.research.url_check import UrlChecker
 from muniment.rules import rulebook
 from muniment.rules._attempts import AgentTask
 from muniment.rules._gate import CanaryVerdict
@@ -64,8 +64,8 @@ from muniment.rules.rulebook import Report, RuleTest, Submitted
 from muniment.rules.selection import RuleSelection
 from muniment.rules.tree_search import TreeProblem
 from muniment.runs.drift import DriftReport
-from muniment.runs.snapshots import Resumed
 from muniment.runs.records import ClaimStatus, CountedFailure, OpenQuestion, RunClaim, RunConflict, RunLog
+from muniment.runs.snapshots import Resumed
 from muniment.store import transfer
 from muniment.store.ledger import EntryDraft, EntryKind, LedgerEntry, Receipt, Resolved, RunState, StopReason
 from muniment.store.load import LoadEvent, LoadReport, Progress

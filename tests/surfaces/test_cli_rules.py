@@ -342,7 +342,7 @@ def test_stats_with_bounds_by_time_and_by_bucket(at) -> None:
     cut = document("stats", rule, "--slices", "4")["slices"]
     assert sum(each["with"]["runs"]["n"] for each in cut) == found["with"]["runs"]["n"]
     shown = text("stats", rule, "--slices", "6")
-    for piece in ("with it:", "difference:", "over time:", "trial       better", "matched"):
+    for piece in ("with it:", "difference:", "over time:", "trial       better"):
         assert piece in shown
     none = document("stats", rule, "--until", "2020-01-01T00:00:00Z")
     assert none["pass"]["unknown"]

@@ -159,6 +159,7 @@ def _evidence(packet: Mapping[str, Any]) -> Iterator[tuple[_Place, str]]:
 
 
 _RUN_LISTS = {
+    "board": ("evidence_ids",),
     "claims": ("evidence_id",),
     "next_actions": ("evidence_id",),
     "failures": ("evidence_id",),

@@ -320,7 +320,7 @@ class CorpusPolicy(Record):
 class SectionShares(Record):
     """Caps of the sections as shares of max_tokens. They may add up to more than 1: max_tokens binds as well."""
 
-    working_state: Share = 0.6
+    working_state: Share = 0.85
     """Goal, plan and slots of the run."""
     facts: Share = 0.4
     """Facts that stand."""
@@ -1059,49 +1059,29 @@ Seconds = Annotated[Number, Field(gt=0)]
 TreeAlgo = Literal["puct_guided_tree_v1", "beam_guided_tree_v1"]
 
 
-class TreePuctPolicy(PuctPolicy):
-    """Q is the best (`max_reward`) or the mean value below a state, P its prior among its siblings."""
-
-    c: Weight = 0.1
-    """Smaller than among seeds: a state has a value before it is chosen, and not only after it was tried."""
-
-
 class TreePolicy(Record):
     """How a space of states is searched, and how far."""
 
     policy_id: NonEmpty = "default"
-    schema_version: Literal["tree_policy.v1"] = "tree_policy.v1"
+    schema_version: Literal["tree_policy.v2"] = "tree_policy.v2"
     algo: TreeAlgo = "puct_guided_tree_v1"
     """Best first by PUCT, or a beam."""
-    puct: TreePuctPolicy = TreePuctPolicy.model_construct()
     beam_width: Positive = 2
     """States that a beam keeps at each depth."""
-
     nodes_max: Positive = 1_000
     """States that are expanded."""
     depth_max: Positive = 64
     """How deep the search goes."""
     frontier_max: Positive = 10_000
     """States that wait; over this the least promising go, and the search says so."""
-    children_max: Positive = 256
-    """Of one state; a function may offer more, even without end."""
     calls_max: Positive = 50_000
     """Of expand, score and verify together."""
     cost_max: Weight | None = None
     """In the problem's own unit."""
-    failures_max: Positive = 32
-    """Calls that raised, hung or answered nonsense, before the search gives up."""
-    state_bytes_max: Positive = 16 * 1024
-    """Of one state as canonical JSON."""
-
     call_timeout_s: Seconds = 60
     """Of one call of expand, score or verify."""
     time_max_s: Seconds | None = None
-    """Of the whole search, by the clock, each time it is taken up."""
-    checkpoint_answers: Positive = 256
-    """Answers that may have to be asked for again after a crash, at most: then they are saved."""
-    checkpoint_s: Seconds = 5
-    """Seconds whose answers may have to be asked for again after a crash, at most: then they are saved."""
+    """Of the whole search."""
 
 
 # -- flow map -------------------------------------------------------------------------------------------
@@ -1112,37 +1092,12 @@ FlowEstimatorKind = Literal["aggregate_v1", "logit_field_v1"]
 
 
 class FlowMapPolicy(Record):  # RC-23
-    """How logs are made into a map. The four sizes bound its memory, whatever the number of logs."""
+    """How logs are made into a map."""
 
     policy_id: NonEmpty = "default"
-    schema_version: Literal["flow_policy.v1"] = "flow_policy.v1"
-
+    schema_version: Literal["flow_policy.v2"] = "flow_policy.v2"
     estimator: FlowEstimatorKind = "aggregate_v1"
     """Counts alone, or a field learned from features of the runs."""
-    buckets_max: Positive = 128
-    """Buckets that are told apart."""
-    stages_max: Positive = 12
-    """Stages that are told apart."""
-    codes_max: Positive = 48
-    """Reason codes that are told apart; those of the contract come first."""
-    levels_max: Positive = 8
-    """Modes, and tiers."""
-
-    confidence: OpenShare = 0.95
-    """Of the bounds of a cell."""
-    thin_n: Positive = 6
-    """Fewer runs say little: such a cell is marked `thin`."""
-    hotspots_max: Positive = 100
-    """Cells that a map lists, worst first."""
-    gain_min: OpenShare = 0.02
-    """An intervention that gains less is not worth a suggestion."""
-    cost_epsilon: AboveZero = 1.0
-    """The least cost that a gain is divided by, in the unit of the logs (tokens, or calls)."""
-
-    features_max: Positive = 256
-    """Of the learned estimator: those with most runs behind them."""
-    ridges: Annotated[Items[AboveZero], Field(min_length=1)] = (1.0, 3.0, 10.0, 30.0)
-    """Strengths of shrinkage to choose from, by what was held out."""
 
 
 # -- patterning -----------------------------------------------------------------------------------------

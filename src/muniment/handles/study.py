@@ -20,10 +20,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from muniment.core.policy import ResearchLimits
-from muniment.core.text.script import written_in
 from muniment.errors import Conflict, DuplicateId, InvalidInput, MunimentError
 from muniment.research.projection import study_id
 from muniment.research.records import GatesFile, ResearchManifest
@@ -515,7 +514,7 @@ def start_study(
         revision=1,
         question=without_secrets(ctx, asked),
         mode=mode,
-        language=written_in(asked),
+        language=_language_of(asked),
         stage="init",
         limits=bounds,
         policy_digest=ctx.policy.digest,
@@ -581,6 +580,14 @@ def check_question(given: Any) -> str:
             hint="ask in a page; supply long material as sources",
         )
     return asked
+
+
+def _language_of(question: str) -> Literal["en", "zh"]:
+    """Chinese if Han signs outnumber other words and it is neither Japanese nor Korean; else English."""
+    han = len(re.findall("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]", question))
+    kana_hangul = len(re.findall("[\u3041-\u30ff\uac00-\ud7a3]", question))
+    words = len(re.findall(r"[^\W\d_\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff]+", question))
+    return "zh" if han and han >= words and kana_hangul * 10 <= han else "en"
 
 
 def _limits(ctx: Context, given: Any) -> ResearchLimits:

@@ -86,9 +86,17 @@ def gather(
     about = {hit.turn.id: hit.turn for hit in found.hits}  # of a long result, what matches the query
     summary = None if request.exclude_session else read_summary(ctx, reader, scope, session)
     profile = () if policy.memory.profile.share == 0 else _profile(ctx, reader, request, policy)
-    run = gather_run(reader, scope, wanted, policy.compose, opening, cues.holds if cues.is_wall else None)
+    run = gather_run(
+        reader,
+        scope,
+        wanted,
+        policy.compose,
+        opening,
+        cues.holds if cues.is_wall else None,
+        has_board=not request.exclude_session,
+    )
     results = _key_results(ctx, reader, request, policy.compose, index, session)
-    tools = tuple(_tool(read) for read in results)
+    tools = tuple(_tool(read) for read in results if read.turn.id not in run.on_board)
     episodes = gather_episodes(ctx, reader, request, policy.compose, index, found, cues, cued)
     fields: dict[str, Any] = {
         "working_state": run.state,

@@ -15,17 +15,20 @@ from muniment.core.ports.rows import by_ids, texts
 from muniment.core.ports.schema import ENTRIES, ITEMS
 from muniment.errors import InvalidRecord
 from muniment.memory.working_state import read_state
-from muniment.packets.page.lines import CLAIMS, CONFLICTS, DONE, FAILURES, HINTS, NEXT_ACTIONS, OBJECTIVE
+from muniment.packets.page.lines import BOARD, CLAIMS, CONFLICTS, DONE, FAILURES, HINTS, NEXT_ACTIONS, OBJECTIVE
 from muniment.packets.page.taught import HELD_OUT, MERGED_WITH
 from muniment.packets.pool import NotGathered, RunBasis
 from muniment.runs.board import (
     AskedQuestion,
     Listed,
+    RunCalls,
+    board_of,
     failures_met,
     open_conflicts,
     open_questions,
     pinned_by,
     planned_actions,
+    read_calls,
     verified_claims,
 )
 from muniment.store.items import latest_of_run
@@ -55,6 +58,8 @@ class GatheredRun(NamedTuple):
     basis: RunBasis | None
     not_gathered: tuple[NotGathered, ...]
     """How many more of each part stand in the run than are told."""
+    on_board: frozenset[str]
+    """The events that the run's board has a line for."""
 
 
 class Task(NamedTuple):
@@ -72,10 +77,13 @@ def gather_run(
     policy: ComposePolicy,
     opening: Mapping[str, Any] | None = None,
     is_meant: Callable[[str], bool] | None = None,
+    *,
+    has_board: bool = True,
 ) -> GatheredRun:
     """The run as it stands. `opening` is what a run that has not written yet will be started with.
 
-    `is_meant` says of the moment at which a claim was made whether it is asked for.
+    Without `has_board` what was called and asked is left out. `is_meant` says of a moment at which something was
+    claimed, called or said whether it is asked for.
     """
     patched = read_state(reader, scope)
     known: dict[str, Any] = {} if patched is None else patched.to_wire()
@@ -85,7 +93,10 @@ def gather_run(
         known[OPEN_LOOPS] = rest
     task = _task(reader, scope, opening)
     _put_task(known, task)
-    log = _read_log(reader, scope, wanted, policy, is_meant)
+    calls = read_calls(reader, scope, is_meant)
+    board = board_of(calls if has_board else RunCalls([], []))
+    log = _read_log(reader, scope, wanted, policy, is_meant, calls, has_board=bool(board.shown))
+    log.listed[BOARD] = board
     for name, found in log.listed.items():
         own = _with_patched(found.shown, known.pop(name, None), named)
         known |= {name: own} if own else {}
@@ -105,7 +116,8 @@ def gather_run(
         for name, (gathered, beyond) in counts.items()
         if beyond
     )
-    return GatheredRun(state, questions, basis if basis.sources else None, not_gathered)
+    on_board = frozenset(board.sources)
+    return GatheredRun(state, questions, basis if basis.sources else None, not_gathered, on_board)
 
 
 # -- what its log tells -------------------------------------------------------------------------------
@@ -129,7 +141,14 @@ _NONE = Listed([], 0, ())
 
 
 def _read_log(
-    reader: Reader, scope: Scope, wanted: Wanted, policy: ComposePolicy, is_meant: Callable[[str], bool] | None
+    reader: Reader,
+    scope: Scope,
+    wanted: Wanted,
+    policy: ComposePolicy,
+    is_meant: Callable[[str], bool] | None,
+    calls: RunCalls,
+    *,
+    has_board: bool,
 ) -> _Log:
     """Most runs that only talk have none of these items, so that is asked first."""
     if not texts(reader, ITEMS, "id", (("kind", "in", _LOGGED), ("run_id", "=", scope.run_id)), limit=1):
@@ -138,7 +157,7 @@ def _read_log(
     listed = {
         NEXT_ACTIONS: planned_actions(reader, scope),
         CONFLICTS: open_conflicts(reader, scope, policy.conflicts_max),
-        FAILURES: failures_met(reader, scope, policy.failures_max),
+        FAILURES: failures_met(reader, scope, policy.failures_max, calls, has_board=has_board),
     }
     asked, asked_beyond = open_questions(reader, scope, policy.questions_max)
     return _Log(listed, claims, claims_beyond, _recalled_hints(reader, scope), asked, asked_beyond)

@@ -66,7 +66,7 @@ _WHOLE = ("constraints", "done_definition", "conflicts")
 _REF = "…"
 """Stands for a value, or the rest of one, that had no room: it is in the store."""
 _TEXT_FIELDS = {"decisions": "statement", "risks": "risk", "plan": "step", "tool_evidence": "summary"}
-_TEXT_KEYS = {"claims": "statement", "next_actions": "action", "failures": "why", "hints": "summary"}
+_TEXT_KEYS = {"board": "line", "claims": "statement", "next_actions": "action", "failures": "why", "hints": "summary"}
 
 
 def offer_state(admission: Admission, notes: Explanation) -> list[Offer]:
@@ -107,6 +107,8 @@ def _state_candidate(admission: Admission, unit: StateUnit, at: int) -> Candidat
         return (ref, "raw→ref") if unit.part in ("constraints", "done_definition", "slots") and fits(ref) else None
 
     def tells(unit: StateUnit) -> list[tuple[str, str]]:
+        if unit.part == "board":
+            return [(evidence_id, unit.value["line"]) for evidence_id in state_evidence(unit)]
         return [(unit.value.ref, unit.value.summary)] if isinstance(unit.value, ToolEvidence) else []
 
     return Candidate(

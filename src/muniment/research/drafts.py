@@ -1,12 +1,12 @@
-"""A draft report against the pack it was written from (Gate E). It is read, never mended.
+"""A draft report against the pack it was written from (Gate E). It is read, never edited.
 
-- A sentence that gives a figure cites a source. Its citations are those in it or directly behind it; a mark that closes
-  its paragraph is its own only if the check says that the source bears it.
-- A row of a table is a sentence. Its citations may also stand in the sentence directly before or after the table, again
-  only if the check says so; that sentence then need not be borne out itself.
-- What is cited is a source of the pack: by cid or its unique beginning, by address, or by a number of the draft's list.
-- Whatever is cited must bear what cites it. Where a sentence cites different sources for its parts, each part is
-  looked at with its own.
+- A sentence with a figure needs a citation: in it, directly behind it, or at the end of its paragraph if the check
+  finds that the source supports it.
+- A row of a table is a sentence. Its citations may also be in the line directly before or after the table, if the check
+  finds that they support it; that line then needs no support of its own.
+- Cited sources are those of the pack: by cid or its unique beginning, by address, or by a number of the draft's list.
+- A cited source must support what cites it. If a sentence cites different sources for its parts, each part is checked
+  with its own.
 
 Headings, code and the list of sources make no claims; what the list names must be a source of the pack all the same.
 """
@@ -26,17 +26,16 @@ from muniment.core.text.sentences import ByteOffsets
 from muniment.research._figures import has_figure
 from muniment.research._markdown import Reading, Sentence, find_section, read_markdown
 from muniment.research._marks import Mark, Reference
-from muniment.research.records import CITABLE, Citation, CitationStatus, DraftCheck, DraftFinding, DraftProblem
+from muniment.research.records import CITABLE, Citation, DraftCheck, DraftFinding, DraftProblem
 from muniment.research.sources import Judge, Judgement, identify
 
 _CID = re.compile(r"cid_[0-9a-f]+")
 _POINTER = re.compile(
-    r"[?？]\s*\Z|\A(?:for\s(?:more|further|details|background)\b[^.]{0,40}\b)?(?:see|refer\sto|cf\.?)\s|\A(?:详见|参见|参阅|参考|请见)",
-    re.IGNORECASE,
+    r"(?i)[?？]\s*\Z|\A(?:for\s(?:more|further|details|background)\b[^.]{0,40}\b)?(?:see|refer\sto|cf\.?)\s"
+    r"|\A(?:详见|参见|参阅|参考|请见)"
 )
 _LINK = re.compile(r"\[((?:(?![\[\]])[\W\d_])*+[^\W\d_][^\[\]]*+)\]\([^()\s]*+\)")
 _BRACKETS = re.compile(r"\[[^\[\]]*\](?:\([^()\s]*\))?|【[^【】]*】|https?://\S+")
-_MARKUP = re.compile(r"[*_`~]+")
 
 
 def check_draft(
@@ -48,18 +47,44 @@ def check_draft(
     digest: str,
     judge: Judge,
 ) -> DraftCheck:
-    """All that is wrong with a draft, in its order. It passes if nothing is."""
+    """Find everything that is wrong with a draft, in its order. It passes if nothing is."""
     reading = read_markdown(markdown)
-    draft = _Draft(reading, _Sources(pack, citations), judge)
-    findings = [*_missing_sections(reading, sections), *draft.findings()]
+    sources = _PackSources(pack, citations)
+    lines = [
+        _Line(sentence, tuple(sources.resolve(mark, reading.references) for mark in sentence.marks))
+        for sentence in reading.sentences
+        if sentence.kind != "reference"
+    ]
+    claims = [at for at, line in enumerate(lines) if line.sentence.kind != "heading"]
+    figures = [at for at in claims if has_figure(lines[at].sentence.text)]
+    uncited, captions = _uncited_figures(lines, figures, reading, sources, judge)
+    pointers = {at for at in claims if _POINTER.search(lines[at].sentence.text)}.difference(figures)
+    unsupported = [
+        found
+        for at in claims
+        if at not in pointers and at not in captions and (found := _unsupported(markdown, lines[at], judge))
+    ]
+    findings = [*_missing_sections(reading, sections), *unsupported, *_wrong_marks(reading, lines, sources)]
+    if not claims:
+        findings.append(_Finding("empty_report", "the draft is empty"))
+    for at in uncited:
+        sentence = lines[at].sentence
+        if not sentence.marks:  # marks that lead nowhere are findings of their own
+            message = "a figure, and no source of the pack is cited for it"
+            findings.append(_Finding("uncited_figure", message, sentence.start, sentence.end, sentence.text))
+    used = {cid for line in lines for cid in line.cids}
+    metrics: dict[str, JsonValue] = {
+        "sentences": len(claims),
+        "figures": len(figures),
+        "figures_cited": len(figures) - len(uncited),
+        "citations": sum(len(line.cited) for line in lines),
+        "distinct": len(used),
+        "unsupported": len(unsupported),
+        "utilisation": round(len(used) / len(sources.packed), 4) if sources.packed else 0.0,
+    }
     offsets = ByteOffsets(markdown)
-    return DraftCheck(
-        passed=not findings,
-        findings=tuple(found.record(offsets) for found in sorted(findings, key=lambda found: found.start)),
-        metrics=draft.metrics(),
-        digest=digest,
-        review=review,
-    )
+    records = tuple(found.record(offsets) for found in sorted(findings, key=lambda found: found.start))
+    return DraftCheck(passed=not findings, findings=records, metrics=metrics, digest=digest, review=review)
 
 
 class _Finding(NamedTuple):
@@ -84,24 +109,21 @@ class _Finding(NamedTuple):
 
 
 def _missing_sections(reading: Reading, wanted: Sequence[str]) -> Iterator[_Finding]:
+    filled = [sentence.start for sentence in reading.sentences if sentence.kind != "heading"]
+    filled += [url.start for url in reading.urls]
     for name in wanted:
         section = find_section(reading, name)
         if section is None:
             yield _Finding("missing_section", f"there is no section “{name}”")
-        elif not any(section.start <= place < section.end for place in _filled(reading)):
+        elif not any(section.start <= place < section.end for place in filled):
             yield _Finding("missing_section", f"the section “{name}” is empty", section.start, section.start)
 
 
-def _filled(reading: Reading) -> Iterator[int]:
-    yield from (sentence.start for sentence in reading.sentences if sentence.kind != "heading")
-    yield from (url.start for url in reading.urls)
-
-
-# -- what is cited ------------------------------------------------------------------------------------
+# -- cited sources ------------------------------------------------------------------------------------
 
 
 class _Cited(NamedTuple):
-    """A mark, and the source of the pack that it means; else what is wrong with it."""
+    """A mark, and the source of the pack that it names; else what is wrong with it."""
 
     mark: Mark
     cid: str | None
@@ -109,15 +131,33 @@ class _Cited(NamedTuple):
     message: str = ""
 
 
-class _Sources:
-    """What may be cited: the sources of the pack, as far as their status lets them."""
+class _Line(NamedTuple):
+    """A sentence or heading with what it cites."""
+
+    sentence: Sentence
+    cited: tuple[_Cited, ...]
+
+    @property
+    def cids(self) -> list[str]:
+        return _cids(self.cited)
+
+
+def _cids(cited: Iterable[_Cited]) -> list[str]:
+    return list(dict.fromkeys(each.cid for each in cited if each.cid is not None))
+
+
+class _PackSources:
+    """The sources of the pack, as far as their status allows to cite them."""
 
     def __init__(self, pack: SummaryPack, citations: Sequence[Citation]) -> None:
-        self._statuses: dict[str, CitationStatus] = {citation.cid: citation.status for citation in citations}
+        self._statuses = {citation.cid: citation.status for citation in citations}
         self._cids = sorted(self._statuses)
-        self.packed = frozenset(_packed(pack))
+        claimed = {cid for entry in pack.summaries for claim in entry.key_claims for cid in claim.citation_cids}
+        listed = (pack.model_extra or {}).get("sources")
+        named = (source.get("cid") for source in listed if isinstance(source, dict)) if isinstance(listed, list) else ()
+        self.packed = frozenset(claimed | {cid for cid in named if isinstance(cid, str)})
 
-    def cited(self, mark: Mark, references: Mapping[str, Reference]) -> _Cited:
+    def resolve(self, mark: Mark, references: Mapping[str, Reference]) -> _Cited:
         if mark.key.startswith("cid_"):
             return self._by_prefix(mark, mark.key)
         if mark.url is not None:
@@ -145,192 +185,105 @@ class _Sources:
         return _Cited(mark, cid)
 
 
-def _packed(pack: SummaryPack) -> Iterator[str]:
-    """Cids of the pack: those it lists as its sources, and those its claims cite."""
-    for entry in pack.summaries:
-        for claim in entry.key_claims:
-            yield from claim.citation_cids
-    listed = (pack.model_extra or {}).get("sources")
-    for source in listed if isinstance(listed, list) else ():
-        if isinstance(source, dict) and isinstance(cid := source.get("cid"), str):
-            yield cid
+def _wrong_marks(reading: Reading, lines: Sequence[_Line], sources: _PackSources) -> Iterator[_Finding]:
+    """Marks that name no source of the pack, then other addresses and cids, the list of sources included."""
+    named: set[str] = set()
+    for line in lines:
+        for cited in line.cited:
+            if cited.problem is not None:
+                mark = cited.mark
+                named.update((mark.key, mark.url or ""))
+                yield _Finding(cited.problem, cited.message, mark.start, mark.end, line.sentence.text, mark.key)
+    listed = [Mark(url.url, url.url, url.start, url.start + len(url.url)) for url in reading.urls]
+    for sentence in reading.sentences:
+        if sentence.kind == "reference":
+            found = _CID.finditer(reading.markdown, sentence.start, sentence.end)
+            listed += [Mark(cid[0], None, *cid.span()) for cid in found]
+    for mark in listed:
+        cited = sources.resolve(mark, {})
+        if cited.problem is not None and mark.key not in named:
+            named.add(mark.key)
+            yield _Finding(cited.problem, cited.message, mark.start, mark.end, None, mark.key)
 
 
-# -- sentences ----------------------------------------------------------------------------------------
+# -- figures ------------------------------------------------------------------------------------------
 
 
-class _Line(NamedTuple):
-    """A sentence or heading with what it cites."""
+def _uncited_figures(
+    lines: Sequence[_Line], figures: Sequence[int], reading: Reading, sources: _PackSources, judge: Judge
+) -> tuple[list[int], set[int]]:
+    """The lines with a figure and no source, and those around tables whose citations support a row."""
 
-    sentence: Sentence
-    cited: tuple[_Cited, ...]
+    def supports(text: str, cids: Sequence[str]) -> bool:
+        return bool(cids) and any(judged.support == "supported" for judged in judge(text, cids).values())
 
-    @property
-    def cids(self) -> list[str]:
-        return _cids(self.cited)
-
-    @property
-    def claims(self) -> bool:
-        """Headings announce; they claim nothing."""
-        return self.sentence.kind != "heading"
-
-    @property
-    def points(self) -> bool:
-        """Whether a sentence asks, or sends the reader to a source: then there is nothing to bear out."""
-        return _POINTER.search(self.sentence.text) is not None
-
-
-def _cids(cited: Iterable[_Cited]) -> list[str]:
-    return list(dict.fromkeys(each.cid for each in cited if each.cid is not None))
-
-
-class _Draft:
-    """The body of a draft, each sentence judged once."""
-
-    def __init__(self, reading: Reading, sources: _Sources, judge: Judge) -> None:
-        self._reading = reading
-        self._sources = sources
-        self._judge = judge
-        self._lines = [
-            _Line(sentence, self._resolve(sentence.marks))
-            for sentence in reading.sentences
-            if sentence.kind != "reference"
-        ]
-        self._beside = _beside_tables(self._lines)
-        self._captions: set[int] = set()
-        """Lines beside a table whose citations bear a row of it."""
-        claims = [at for at, line in enumerate(self._lines) if line.claims]
-        figures = [at for at in claims if has_figure(self._lines[at].sentence.text)]
-        self._uncited = [at for at in figures if not self._is_cited(at)]
-        pointers = {at for at in claims if self._lines[at].points}.difference(figures)
-        self._unsupported = [found for at in claims if at not in pointers and (found := self._unsupported_at(at))]
-        self._counts = {"sentences": len(claims), "figures": len(figures)}
-
-    def _resolve(self, marks: Iterable[Mark]) -> tuple[_Cited, ...]:
-        return tuple(self._sources.cited(mark, self._reading.references) for mark in marks)
-
-    def findings(self) -> Iterator[_Finding]:
-        if not self._counts["sentences"]:
-            yield _Finding("empty_report", "the draft says nothing")
-        for at in self._uncited:
-            sentence = self._lines[at].sentence
-            if not sentence.marks:  # marks that lead nowhere are findings of their own
-                message = "a figure, and no source of the pack is cited for it"
-                yield _Finding("uncited_figure", message, sentence.start, sentence.end, sentence.text)
-        yield from self._unsupported
-        yield from self._wrong_marks()
-
-    def _wrong_marks(self) -> Iterator[_Finding]:
-        named: set[str] = set()
-        for line in self._lines:
-            for cited in line.cited:
-                if cited.problem is not None:
-                    mark = cited.mark
-                    named.update((mark.key, mark.url or ""))
-                    yield _Finding(cited.problem, cited.message, mark.start, mark.end, line.sentence.text, mark.key)
-        for listed in self._listed():
-            if listed.problem is not None and listed.mark.key not in named:
-                named.add(listed.mark.key)
-                yield _Finding(
-                    listed.problem, listed.message, listed.mark.start, listed.mark.end, None, listed.mark.key
-                )
-
-    def _listed(self) -> Iterator[_Cited]:
-        """What the draft names anywhere, its list of sources included."""
-        for url in self._reading.urls:
-            yield self._sources.cited(Mark(url.url, url.url, url.start, url.start + len(url.url)), {})
-        for sentence in self._reading.sentences:
-            if sentence.kind == "reference":
-                for found in _CID.finditer(self._reading.markdown, sentence.start, sentence.end):
-                    yield self._sources.cited(Mark(found[0], None, *found.span()), {})
-
-    # -- figures --------------------------------------------------------------------------------------
-
-    def _is_cited(self, at: int) -> bool:
-        """Is a source of the pack cited beside the figures of this line?"""
-        line = self._lines[at]
-        if line.cids or line.sentence.marks:
-            return bool(line.cids)
-        if line.sentence.kind != "table":
-            return self._any_bears(line.sentence.text, _cids(self._resolve(line.sentence.closing)))
-        beside = [one for one in self._beside[at] if self._any_bears(line.sentence.text, self._lines[one].cids)]
-        self._captions.update(beside)
-        return bool(beside)
-
-    def _any_bears(self, text: str, cids: Sequence[str]) -> bool:
-        return bool(cids) and any(judged.support == "supported" for judged in self._judge(text, cids).values())
-
-    # -- support --------------------------------------------------------------------------------------
-
-    def _unsupported_at(self, at: int) -> _Finding | None:
-        line = self._lines[at]
-        if not line.cids or at in self._captions:
-            return None
-        judged = self._judge(line.sentence.text, line.cids)
-        if _stands(judged) or self._parts_stand(line):
-            return None
-        cid, best = max(judged.items(), key=lambda item: item[1].confidence)
-        sentence = line.sentence
-        message = f"what is cited does not bear it: {best.reason}"
-        return _Finding("unsupported_citation", message, sentence.start, sentence.end, sentence.text, cid)
-
-    def _parts_stand(self, line: _Line) -> bool:
-        """Does each part of a sentence stand by the marks that close it?"""
-        parts = _parts(self._reading.markdown, line)
-        return len(parts) > 1 and all(cids and _stands(self._judge(text, cids)) for text, cids in parts)
-
-    def metrics(self) -> dict[str, JsonValue]:
-        used = {cid for line in self._lines for cid in line.cids}
-        packed = len(self._sources.packed)
-        return {
-            **self._counts,
-            "figures_cited": self._counts["figures"] - len(self._uncited),
-            "citations": sum(len(line.cited) for line in self._lines),
-            "distinct": len(used),
-            "unsupported": len(self._unsupported),
-            "utilisation": round(len(used) / packed, 4) if packed else 0.0,
-        }
+    around = _lines_around_tables(lines)
+    uncited: list[int] = []
+    captions: set[int] = set()
+    for at in figures:
+        line, sentence = lines[at], lines[at].sentence
+        if line.cids or sentence.marks:
+            cited = bool(line.cids)
+        elif sentence.kind == "table":
+            supporting = [one for one in around[at] if supports(sentence.text, lines[one].cids)]
+            captions.update(supporting)
+            cited = bool(supporting)
+        else:
+            closing = _cids(sources.resolve(mark, reading.references) for mark in sentence.closing)
+            cited = supports(sentence.text, closing)
+        if not cited:
+            uncited.append(at)
+    return uncited, captions
 
 
-def _beside_tables(lines: Sequence[_Line]) -> dict[int, list[int]]:
+def _lines_around_tables(lines: Sequence[_Line]) -> dict[int, list[int]]:
     """For each row of a table the lines directly before and after the table, in the same section."""
-    beside: dict[int, list[int]] = {}
+    around: dict[int, list[int]] = {}
     for is_table, run in groupby(range(len(lines)), key=lambda at: lines[at].sentence.kind == "table"):
         if is_table:
             rows = list(run)
             edges = [at for at in (rows[0] - 1, rows[-1] + 1) if 0 <= at < len(lines)]
             for row in rows:
                 section = lines[row].sentence.section
-                beside[row] = [at for at in edges if lines[at].sentence.section == section]
-    return beside
+                around[row] = [at for at in edges if lines[at].sentence.section == section]
+    return around
 
 
-def _stands(judged: Mapping[str, Judgement]) -> bool:
+# -- support ------------------------------------------------------------------------------------------
+
+
+def _unsupported(markdown: str, line: _Line, judge: Judge) -> _Finding | None:
+    if not line.cids:
+        return None
+    judged = judge(line.sentence.text, line.cids)
+    if _is_supported(judged):
+        return None
+    parts = _parts(markdown, line)
+    if len(parts) > 1 and all(cids and _is_supported(judge(text, cids)) for text, cids in parts):
+        return None
+    cid, best = max(judged.items(), key=lambda item: item[1].confidence)
+    sentence = line.sentence
+    message = f"what is cited does not support it: {best.reason}"
+    return _Finding("unsupported_citation", message, sentence.start, sentence.end, sentence.text, cid)
+
+
+def _is_supported(judged: Mapping[str, Judgement]) -> bool:
     return any(each.support in ("supported", "unchecked") for each in judged.values())
 
 
 def _parts(markdown: str, line: _Line) -> list[tuple[str, list[str]]]:
-    """A sentence cut at its marks, each part with its sources: marks close their parts, or all of them open theirs."""
+    """Cut a sentence at its marks, each part with its sources: marks close their parts, or all of them open theirs."""
     marks = [cited.mark for cited in line.cited]
     start, end = line.sentence.start, max(line.sentence.end, marks[-1].end)
-    if _has_word(markdown[start : marks[0].start]):
-        cuts = [mark.end for mark in marks[:-1]]
-    else:
-        cuts = [mark.start for mark in marks[1:]]
+    closes = any(map(str.isalnum, markdown[start : marks[0].start]))
+    cuts = [mark.end for mark in marks[:-1]] if closes else [mark.start for mark in marks[1:]]
     parts: list[tuple[str, list[str]]] = []
     for (begins, ends), cited in zip(pairwise((start, *cuts, end)), line.cited, strict=True):
-        words = _words(markdown[begins:ends])
-        if parts and not (_has_word(words) and _has_word(parts[-1][0])):  # marks beside each other cite for one part
+        written = _BRACKETS.sub("", _LINK.sub(r"\1", markdown[begins:ends]))
+        words = re.sub(r"[*_`~]+", "", written).strip(" \t\n,;，；、")
+        both = parts and any(map(str.isalnum, words)) and any(map(str.isalnum, parts[-1][0]))
+        if parts and not both:  # neighbouring marks cite for one part
             parts[-1] = (parts[-1][0] + words, [*parts[-1][1], *_cids([cited])])
         else:
             parts.append((words, _cids([cited])))
     return parts
-
-
-def _words(written: str) -> str:
-    """What is left without marks and markup."""
-    return _MARKUP.sub("", _BRACKETS.sub("", _LINK.sub(r"\1", written))).strip(" \t\n,;，；、")
-
-
-def _has_word(text: str) -> bool:
-    return any(map(str.isalnum, text))

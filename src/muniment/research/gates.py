@@ -34,10 +34,10 @@ _NAMED_MAX = 5
 """Offenders that a reason names, at most; the rest are counted."""
 
 _REMEDIES: dict[DraftProblem, str] = {
-    "uncited_figure": "cite a source of the pack beside each figure, or take the figure out",
+    "uncited_figure": "cite a source of the pack for each figure, or take the figure out",
     "unknown_citation": "cite what the pack lists under sources, and nothing else",
     "invalid_citation": "take out sources that may not be cited, with what rests on them",
-    "unsupported_citation": "say what the source says, cite the one that says it, or take the sentence out",
+    "unsupported_citation": "keep to the source, cite another that supports it, or take the sentence out",
     "missing_section": "write the sections that are missing",
     "empty_report": "write the report",
 }
@@ -78,7 +78,7 @@ def gate_b(
     checked_at: str,
 ) -> GateResult:
     """Every perspective has an accepted output or was given up with a reason, and enough of them have one."""
-    borne = {result.perspective_id for result in results if result.accepted}
+    accepted_ids = {result.perspective_id for result in results if result.accepted}
     by_standing: dict[Standing, list[str]] = {standing: [] for standing in get_args(Standing)}
     for perspective in perspectives:
         by_standing[standings.get(perspective.id, "waiting")].append(perspective.id)
@@ -91,8 +91,8 @@ def gate_b(
             f"the output of {_listing(by_standing['rejected'])} breaks its contract: have it done again as the retry "
             "directive says, or give the perspective up"
         )
-    if unborne := [each for each in accepted if each not in borne]:
-        reasons.append(f"{_listing(unborne)} passes for accepted without an accepted output: ingest it again")
+    if without_output := [each for each in accepted if each not in accepted_ids]:
+        reasons.append(f"{_listing(without_output)} passes for accepted without an accepted output: ingest it again")
     if silent := [each for each in by_standing["given_up"] if not given_up.get(each, "").strip()]:
         reasons.append(f"{_listing(silent)} was given up without a reason: say why")
     if not accepted or not _at_least(len(accepted), total, policy.accepted_share_min):
@@ -194,7 +194,7 @@ def gate_d(
             f"pack again with {_listing(absent) or 'an accepted output'}"
         )
     if not any(entry.key_claims for entry in pack.summaries):
-        reasons.append("no claim is borne by its source: supply what was read, settle the citations and pack again")
+        reasons.append("no claim is supported by its source: supply what was read, settle the citations and pack again")
     metrics: dict[str, JsonValue] = {
         "perspectives": len(due),
         "summarised": summarised,

@@ -186,7 +186,7 @@ class PackEntry(NamedTuple):
 
     perspective: Perspective
     source_artifact: str
-    """Where the output stands in the run directory."""
+    """Path of the output in the run directory."""
     claims: Sequence[CheckedClaim]
     """As checked, in their order."""
 
@@ -561,7 +561,7 @@ def check_report(
     return change, check
 
 
-# -- gates as they stand ------------------------------------------------------------------------------
+# -- gates as they are now -----------------------------------------------------------------------------
 
 
 def evaluate_gates(view: StudyView, files: Mapping[str, bytes], policy: Policy, now: str) -> list[GateResult]:

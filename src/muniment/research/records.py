@@ -25,7 +25,7 @@ CitationStatus = Literal["valid", "paywalled", "blocked", "invalid", "unchecked"
 CITABLE: frozenset[CitationStatus] = frozenset({"valid", "paywalled"})
 """Only these may be cited (RP-03)."""
 Support = Literal["supported", "refuted", "not_supported", "unchecked", "uncited"]
-"""What the check of a claim against its sources says. `unchecked`: they may be cited, and hold no text."""
+"""Result of the check of a claim against its sources. `unchecked`: they may be cited, and hold no text."""
 Priority = Literal["P0", "P1", "P2", "P3"]
 Standing = Literal["waiting", "accepted", "rejected", "given_up"]
 
@@ -51,7 +51,7 @@ class AgentResult(Record):
 
     markdown: str
     tool_use: Absent[ToolUse] = None
-    """Absent where nobody counted: then a tool budget cannot be said to hold."""
+    """Absent if nobody counted: then a tool budget cannot be checked."""
     sources: Items[SuppliedSource] = ()
     change_note: NonEmpty | None = None
     """What was changed since the last attempt; a retry needs one."""
@@ -95,13 +95,13 @@ class RetryDirective(Record):
 
 
 class Gap(Record):
-    """What an output says it did not find out, or what we see is missing."""
+    """Something that an output reports as missing, or that we find to be missing."""
 
     perspective_id: IdText
     priority: Priority
     text: NonEmpty
     origin: Literal["said", "seen"]
-    """Said in the section on gaps, or seen by us: a perspective given up, findings that no citable source bears."""
+    """Reported in the section on gaps, or seen by us: a perspective that was given up."""
 
 
 class PivotDecision(Record):
@@ -128,7 +128,7 @@ class WaveResult(Record):
     evidence_id: IdText
     """The event that holds the output."""
     path: Absent[str] = None
-    """Where it stands in the run directory, once accepted."""
+    """Its place in the run directory, once accepted."""
     gaps: Items[Gap] = ()
     directive: Absent[RetryDirective] = None
 
@@ -172,7 +172,7 @@ class Citation(Record):  # RP-03
 
 
 class CheckedClaim(Record):  # RP-08
-    """A sentence of an output with the citations beside it, after the check."""
+    """A claim of an output with its citations, after the check."""
 
     perspective_id: IdText
     claim: NonEmpty
@@ -180,7 +180,7 @@ class CheckedClaim(Record):  # RP-08
     span: Span
     """Half-open UTF-8 bytes of the output."""
     cited: Items[IdText]
-    """The citations that stand beside it, whether or not they hold."""
+    """The citations it has in the output, whether or not they support it."""
     citation_cids: Items[IdText]
     """The citations that may be cited and support it."""
     support: Support
@@ -234,7 +234,7 @@ class GatesFile(Record):
 
 
 class ResearchManifest(Record):  # RP-07
-    """manifest.json: what the run is and where it stands. `revision` grows by one with every change."""
+    """manifest.json: what the run is and its state. `revision` grows by one with every change."""
 
     schema_version: Literal["research_manifest.v1"] = "research_manifest.v1"
     run_id: IdText
@@ -250,7 +250,7 @@ class ResearchManifest(Record):  # RP-07
     updated_at: str
     corpus_id: str
     standings: dict[str, Standing] = Field(default_factory=dict)
-    """Perspective id → how it stands."""
+    """Perspective id → its state."""
     results: Items[WaveResult] = ()
     """The last attempt of each perspective."""
     given_up: dict[str, str] = Field(default_factory=dict)

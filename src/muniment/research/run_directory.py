@@ -87,7 +87,7 @@ class RunDirectory:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the directory. Whoever comes second, thread or process, is told so at once by `StorageBusy`."""
+        """Hold the directory. A second thread or process gets `StorageBusy` at once."""
         with self._translated_errors(_LOCK):
             held = self._hold()
         with held:

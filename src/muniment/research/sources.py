@@ -365,7 +365,7 @@ def read_citations(text: str) -> list[Citation]:
         raise _bad_line(len(lines), [Issue("$", "the file is cut off within this line", "truncated")])
     for number, (before, after) in enumerate(pairwise(citations), start=2):
         if before.cid >= after.cid:
-            problem = "stands twice" if before.cid == after.cid else "is not in the order of the ids"
+            problem = "is listed twice" if before.cid == after.cid else "is not in the order of the ids"
             raise _bad_line(number, [Issue("$.cid", f"the source {problem}", "order")])
     return citations
 
@@ -481,7 +481,7 @@ class SourceJudge:
             return {}
         named = {_document(evidence.ref) for unit in checked.units or () for evidence in unit.evidence or ()}
         bearing = [cid for cid, page in pages.items() if named & {text.id for text in page.texts}]
-        reason = f"borne by {len(bearing)} sources together: {judgement.reason}"
+        reason = f"supported by {len(bearing)} sources together: {judgement.reason}"
         return {cid: judgement._replace(reason=reason) for cid in bearing}
 
     def _judgement(self, checked: FGFCReport) -> Judgement:

@@ -178,7 +178,7 @@ def no_gates(run_id: str) -> GatesFile:
 def commit(
     writer: Writer, before: StudyView | None, first: ResearchManifest | None, step: StudyChange, directory: str
 ) -> None:
-    """Write a step as the next revision; whoever comes second is told (`StaleState`)."""
+    """Write a change as the next revision; of two writers the second gets `StaleState`."""
     ctx, scope = writer.ctx, writer.scope
     held = before.manifest if before is not None else first
     assert held is not None
@@ -228,12 +228,12 @@ def _keep(ctx: Context, run_id: str, new: Sequence[NewArtifact]) -> tuple[list[A
     for each in new:
         data = each.text.encode()
         hashed, id_ = digest(data).hex(), each.id or ctx.ids.new("evt")
-        said = {"event": ARTIFACT_KEPT, "id": study_id(run_id), "digest": hashed, **each.about}
+        about = {"event": ARTIFACT_KEPT, "id": study_id(run_id), "digest": hashed, **each.about}
         if each.path is not None:
-            said["path"] = each.path
+            about["path"] = each.path
             kept.append(Artifact(path=each.path, digest=hashed, bytes=len(data), evidence_id=id_))
         drafts.append(
-            EntryDraft(kind="state_patch", role="system", content=each.text, id=id_, trust=each.trust, metadata=said)
+            EntryDraft(kind="state_patch", role="system", content=each.text, id=id_, trust=each.trust, metadata=about)
         )
     return kept, drafts
 

@@ -352,7 +352,7 @@ def route(view: StudyView, policy: ResearchPolicy, proposal: Any, now: str) -> S
     """Perspectives for the question: ours, or a proposal held to the same rules."""
     need_stage(view, "init", "wave1", doing="routing")
     if view.manifest.results or view.manifest.given_up:
-        raise WrongStage("outputs have come in: the perspectives stand", path="$.stage")
+        raise WrongStage("outputs have come in: the perspectives are fixed", path="$.stage")
     manifest = view.manifest
     if proposal is None:
         chosen = plan(manifest.question, policy, manifest.limits, manifest.agent_types, manifest.mode)
@@ -380,7 +380,7 @@ def _perspectives_file(run_id: str, now: str, chosen: Sequence[Perspective]) -> 
 
 
 class OutputVerdict(NamedTuple):
-    """An output judged: the step that keeps it (None where this very output stands already), and the result."""
+    """The result of an output, and the change that keeps it; None if this very output was kept already."""
 
     change: StudyChange | None
     result: WaveResult

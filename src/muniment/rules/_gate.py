@@ -6,7 +6,6 @@ outcomes do not bear out.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import comb, log
 from typing import Any, Literal, NamedTuple
@@ -18,7 +17,7 @@ from muniment.core.record import Record
 from muniment.core.stats import Bounds, Comparison, Decision, Tally, difference_sequence
 from muniment.errors import GateFailed, InvalidInput
 from muniment.learning.rule_state import CanaryPlan
-from muniment.rules._records import GateCheck, GateReport, LintFinding, ReplayReport, RuleUse, TestOutcome
+from muniment.rules._records import GateCheck, GateReport, LintFinding, ReplayReport, TestOutcome
 from muniment.rules._tests import Clash, Graded, is_micro, task_of
 from muniment.verify.results import parse_bucket_key
 
@@ -257,31 +256,6 @@ class ReplayPair(NamedTuple):
     asked: int = 1
 
 
-class ArmFigures(NamedTuple):
-    """What the runs of one arm came to."""
-
-    n: int
-    passes: int
-    confirmed: int
-    violated: int
-    attempts: int
-    clusters: Mapping[str, int]
-
-    def rate(self, name: Literal["passes", "confirmed", "violated", "attempts"]) -> float | None:
-        """A run's share of it; None where the arm is empty."""
-        found: int = getattr(self, name)
-        return found / self.n if self.n else None
-
-
-class PointRule(NamedTuple):
-    """A rule of thumb on two observed rates. It decides nothing here."""
-
-    name: str
-    difference: float | None
-    limit: float
-    would_roll_back: bool
-
-
 class CanaryVerdict(NamedTuple):
     """What to do with a rule on trial, and why."""
 
@@ -292,8 +266,6 @@ class CanaryVerdict(NamedTuple):
     """Of the effect, at every look."""
     runs: int
     reasons: tuple[str, ...]
-    points: tuple[PointRule, ...]
-    """For information."""
 
 
 # -- replay -------------------------------------------------------------------------------------------
@@ -398,28 +370,26 @@ def start_canary(
 
 def judge_canary(
     comparison: Comparison | Mapping[str, Any],
-    uses: Iterable[RuleUse],
     policy: CanaryPolicy,
     plan: CanaryPlan,
     joined: Comparison | None = None,
 ) -> CanaryVerdict:
-    """What the comparison of the trial's two arms says. `uses` are its runs; they make the point rules and no more.
+    """Decide on a trial by the comparison of its two arms alone: it stays until that speaks.
 
-    `joined` is the comparison that began with the replay and went on with the same runs.
+    `joined` is the comparison that began with the replay and went on with the same runs. Then a promotion also takes a
+    number of runs of the trial itself that agree, and its own runs are enough to end it.
     """
     alone = comparison_of(comparison, policy)
     seen = alone if joined is None else comparison_of(joined, policy)
-    candidate, baseline = _arms(uses)
     runs = alone.candidate.n + alone.baseline.n
     decision, why = _decided(alone, runs, policy)
     if joined is not None and decision in ("stay", "promote"):
         decision, why = _decided_together(seen, alone, runs, policy)
     bounds = difference_sequence(seen.candidate, seen.baseline, policy.alpha)
-    points = point_rules(candidate, baseline)
-    told = () if joined is None else (_joined_line(seen, alone),)
-    reasons = (*why, *told, *_figures(alone, seen, bounds, plan, policy), *_point_lines(points))
+    replayed = () if joined is None else (_joined_line(seen, alone),)
+    reasons = (*why, *replayed, *_figures(alone, seen, bounds, plan, policy))
     claim = alone.decision if decision in ("rollback", "ended") else seen.decision
-    return CanaryVerdict(decision, claim, alone.effect, bounds, runs, reasons, points)
+    return CanaryVerdict(decision, claim, alone.effect, bounds, runs, reasons)
 
 
 def comparison_of(comparison: Comparison | Mapping[str, Any], policy: CanaryPolicy) -> Comparison:
@@ -431,39 +401,6 @@ def comparison_of(comparison: Comparison | Mapping[str, Any], policy: CanaryPoli
             f"the comparison was made with {found}", hint=f"the policy has {policy.margin:g} and {policy.alpha:g}"
         )
     return seen
-
-
-def figures_of(uses: Iterable[RuleUse]) -> ArmFigures:
-    several = list(uses)
-    return ArmFigures(
-        n=len(several),
-        passes=sum(use.passed for use in several),
-        confirmed=sum(use.confirmed for use in several),
-        violated=sum(use.violated for use in several),
-        attempts=sum(use.attempts for use in several),
-        clusters=Counter(use.cluster_id for use in several if use.cluster_id is not None and not use.passed),
-    )
-
-
-def point_rules(candidate: ArmFigures, baseline: ArmFigures) -> tuple[PointRule, ...]:
-    """Candidate − baseline as observed, with the limits that point rules would roll back at."""
-    passes = _gap(candidate.rate("passes"), baseline.rate("passes"))
-    confirmed = _gap(candidate.rate("confirmed"), baseline.rate("confirmed"))
-    violated = _gap(candidate.rate("violated"), baseline.rate("violated"))
-    attempts = _gap(candidate.rate("attempts"), baseline.rate("attempts"))
-    is_no_better = passes is None or passes <= 0
-    made = [
-        PointRule("pass rate", passes, -0.01, passes is not None and passes < -0.01),
-        PointRule("confirmed passes", confirmed, -0.01, confirmed is not None and confirmed < -0.01),
-        PointRule("violations", violated, 0.02, violated is not None and violated > 0.02),
-        PointRule("attempts", attempts, 0.25, attempts is not None and attempts > 0.25 and is_no_better),
-    ]
-    together = Counter(candidate.clusters) + Counter(baseline.clusters)
-    for name in sorted(together, key=lambda each: (-together[each], each))[:_TOP]:
-        mine, other = (arm.clusters.get(name, 0) / arm.n if arm.n else None for arm in (candidate, baseline))
-        worse = _gap(mine, other)
-        made.append(PointRule(f"cluster {name}", worse, 0.05, worse is not None and worse > 0.05))
-    return tuple(made)
 
 
 # -- deciding -----------------------------------------------------------------------------------------
@@ -538,18 +475,3 @@ def _figures(
         f"effect {effect}, between {bounds.lower:+.3f} and {bounds.upper:+.3f} at every look",
         f"evidence, of what a claim takes: {shown}",
     )
-
-
-def _point_lines(points: Sequence[PointRule]) -> tuple[str, ...]:
-    over = [f"{one.name} {one.difference:+.3f}" for one in points if one.would_roll_back and one.difference is not None]
-    return (f"for information, point rules that would roll back: {', '.join(over) or 'none'}",)
-
-
-def _arms(uses: Iterable[RuleUse]) -> tuple[ArmFigures, ArmFigures]:
-    several = list(uses)
-    candidate, baseline = (figures_of(use for use in several if use.arm == arm) for arm in ("canary", "baseline"))
-    return candidate, baseline
-
-
-def _gap(mine: float | None, other: float | None) -> float | None:
-    return None if mine is None or other is None else mine - other

@@ -220,7 +220,8 @@ def _use(entry: LedgerEntry, log: EventLog, facts: dict[str, Any], arm: RuleArm)
         "at": entry.ts,
     }
     digest = entry.metadata.get("x_digest")
-    optional = {"bucket_key": facts.get("bucket_key"), "cluster_id": facts.get("cluster_id"), "x_digest": digest}
+    bucket = facts.get("bucket_key") or facts.get("bucket_derived")
+    optional = {"bucket_key": bucket, "cluster_id": facts.get("cluster_id"), "x_digest": digest}
     if facts.get("set_aside") is None:  # else the judge had no part in what counts
         optional["judge"] = facts.get("judge")
     return RuleUse.from_wire(plain | {key: value for key, value in optional.items() if isinstance(value, str)})

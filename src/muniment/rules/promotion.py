@@ -5,10 +5,13 @@ Every change is a revision of the rulebook, and every one that puts a rule in fo
 
 from __future__ import annotations
 
-from collections import Counter
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
+from muniment.core.limits import drop_tenant
 from muniment.core.record import Count, Number
 from muniment.core.requests import ByRule, Expect, Request, checked, within
 from muniment.core.stats import Comparison
@@ -19,7 +22,7 @@ from muniment.learning.rule_state import CanaryPlan
 from muniment.rules._consolidate import consolidate
 from muniment.rules._gate import CanaryVerdict, judge_canary, rule_digest, start_canary
 from muniment.rules._records import GateReport, PromotionReport, ReplayReport
-from muniment.rules._statistics import RuleStats, published, stats_of, window
+from muniment.rules._statistics import RuleStats, published, stats_of, use_order, window
 from muniment.rules.activation import (
     activated,
     narrowed,
@@ -36,6 +39,7 @@ from muniment.rules.rulebook import (
     ENDED,
     Book,
     RulebookEdit,
+    UseRows,
     edit_rulebook,
     find_rule,
     list_reports,
@@ -46,6 +50,7 @@ from muniment.rules.rulebook import (
     plan_rollback,
     report_draft,
     standing_rules,
+    use_rows,
 )
 from muniment.store.admission import is_id
 
@@ -58,6 +63,7 @@ if TYPE_CHECKING:
 
 _NAME_CHARS_MAX = 200
 _REASON_CHARS_MAX = 2_000
+_STATS_HELD_MAX = 1_024
 
 
 # -- looking ------------------------------------------------------------------------------------------
@@ -74,12 +80,56 @@ def rule_stats(book: Book, rule_id: str, *, start: Any, end: Any) -> RuleStats:
     return book.ctx.engine.read(book.tenant_id, read)
 
 
-def _uses(book: Book, reader: Reader, memory: StoredMemory) -> list[RuleUse]:
-    """The runs of a rule in the version that stands, as far as their judge may teach."""
-    most = book.ctx.policy.rules.stats.uses_max
-    uses = list_uses(reader, book.owner, memory.id, newest=most)
+def _uses(book: Book, reader: Reader, memory: StoredMemory, after: UseRows | None = None) -> list[RuleUse]:
+    """The runs of a rule in its current version whose judge may teach, in order; those `after` rows read before."""
     judges = (None, *book.ctx.policy.learn.judges)
+    uses = list_uses(reader, book.owner, memory.id, after=after)
     return [use for use in uses if use.version == memory.record["version"] and use.judge in judges]
+
+
+class StatsCache:
+    """Folded statistics of rules with the rows behind them, kept between calls of `watch` and `promote`."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[tuple[Any, ...], tuple[UseRows, RuleStats]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: tuple[Any, ...]) -> tuple[UseRows, RuleStats] | None:
+        with self._lock:
+            return self._held.get(key)
+
+    def put(self, key: tuple[Any, ...], rows: UseRows, stats: RuleStats) -> None:
+        with self._lock:
+            self._held[key] = rows, stats
+            self._held.move_to_end(key)
+            while len(self._held) > _STATS_HELD_MAX:
+                self._held.popitem(last=False)
+
+    def clear(self, tenant_id: str | None = None) -> None:
+        with self._lock:
+            drop_tenant(self._held, tenant_id)
+
+
+def _stats(book: Book, reader: Reader, memory: StoredMemory, *, since: str = "") -> RuleStats:
+    """The statistics of a rule's runs from `since` on. Runs that were counted before are not read again, unless one of
+    them was changed or forgotten: then all are counted anew.
+    """
+    policy, version = book.ctx.policy.rules, str(memory.record["version"])
+    cache, judges = book.ctx.cache(StatsCache), book.ctx.policy.learn.judges
+    key = (book.tenant_id, book.owner, memory.id, version, since, judges, policy.canary.margin, policy.canary.alpha)
+    held = cache.get(key)
+    rows = use_rows(reader, book.owner, memory.id, None if held is None else held[0])
+    stats: RuleStats | None = None
+    if held is not None and rows.is_extension:
+        fresh = [use for use in _uses(book, reader, memory, held[0]) if use.at >= since] if rows.n > held[0].n else []
+        with suppress(Conflict):  # a run that came late
+            stats = held[1].add_all(sorted(fresh, key=use_order))
+    if stats is None:
+        stats = stats_of(
+            (use for use in _uses(book, reader, memory) if use.at >= since), memory.id, policy, version=version
+        )
+    cache.put(key, rows, stats)
+    return stats
 
 
 # -- trials -------------------------------------------------------------------------------------------
@@ -129,22 +179,32 @@ def _reports(reader: Reader, book: Book, memory: StoredMemory) -> tuple[GateRepo
 
 
 def verdict_of(book: Book, reader: Reader, memory: StoredMemory) -> tuple[CanaryVerdict, Comparison]:
-    """What the runs of a rule say: of its trial, or where it is active of those that left it out."""
+    """The verdict on a rule's trial, or where it is active on the runs that left it out; and the comparison behind."""
+    judged = _judge(book, reader, memory)
+    return judged.verdict, judged.comparison
+
+
+class _Judged(NamedTuple):
+    verdict: CanaryVerdict
+    comparison: Comparison
+    stats: RuleStats
+    replay: ReplayReport | None
+    """The replay that the comparison began with."""
+
+
+def _judge(book: Book, reader: Reader, memory: StoredMemory) -> _Judged:
     policy = book.ctx.policy.rules
-    uses = _uses(book, reader, memory)
     if memory.canary is not None:
-        uses = [use for use in uses if use.arm in ("canary", "baseline") and use.at >= memory.canary.started_at]
-        alone = stats_of(uses, memory.id, policy).trial
+        stats = _stats(book, reader, memory, since=memory.canary.started_at)
         replay = replay_counted(reader, book, memory)
-        joined = None if replay is None else Comparison.from_wire(dict(replay.comparison)).followed_by(alone)
-        return judge_canary(alone, uses, policy.canary, memory.canary, joined), joined or alone
-    held = [use for use in uses if use.arm in ("active", "holdout")]
-    comparison = stats_of(held, memory.id, policy).hold
-    since = min((use.at for use in held), default=memory.created_at)
+        joined = None if replay is None else Comparison.from_wire(dict(replay.comparison)).followed_by(stats.trial)
+        verdict = judge_canary(stats.trial, policy.canary, memory.canary, joined)
+        return _Judged(verdict, joined or stats.trial, stats, replay)
+    stats = _stats(book, reader, memory)
     is_held_out = memory.layer != "user" and rule_in(memory).type != "GuardrailRule"
     share = 1 - policy.canary.holdout_share if is_held_out else 1
-    plan = CanaryPlan(canary_id=memory.id, share=share, started_at=since)
-    return judge_canary(comparison, held, policy.canary, plan), comparison
+    plan = CanaryPlan(canary_id=memory.id, share=share, started_at=stats.held_since or memory.created_at)
+    return _Judged(judge_canary(stats.hold, policy.canary, plan), stats.hold, stats, None)
 
 
 def replay_counted(reader: Reader, book: Book, memory: StoredMemory) -> ReplayReport | None:
@@ -163,14 +223,6 @@ def replay_counted(reader: Reader, book: Book, memory: StoredMemory) -> ReplayRe
     comparison = fitting[-1].comparison
     same = (comparison.get("margin"), comparison.get("alpha")) == (policy.canary.margin, policy.canary.alpha)
     return fitting[-1] if same else None
-
-
-def _judges(book: Book, reader: Reader, memory: StoredMemory) -> dict[str, int]:
-    """By which kinds of judge the runs of its trial passed, where any was run in a sandbox."""
-    since = "" if memory.canary is None else memory.canary.started_at
-    passed = [use.judge for use in _uses(book, reader, memory) if use.passed and use.at >= since]
-    counted = Counter("own" if kind is None else kind for kind in passed)
-    return {} if set(counted) <= {"own"} else dict(sorted(counted.items()))
 
 
 def watch(book: Book, *, act: bool) -> dict[str, CanaryVerdict]:
@@ -263,20 +315,21 @@ def promote(book: Book, rule_id: str, *, signed_by: str | None, seen: int | None
         now = ctx.now()
         if gate is None or memory.canary is None:
             refuse_stage(memory, "canary", policy, now, gate=gate, replay=replay, canary=memory.canary)
-        verdict, comparison = verdict_of(book, tx, memory)
+        judged = _judge(book, tx, memory)
+        judges = judged.stats.judges
         report = report_promotion(
             rule_in(memory),
             gate,
             replay,
             memory.canary,
-            comparison,
-            verdict,
+            judged.comparison,
+            judged.verdict,
             policy,
             report_id=ctx.ids.new("prm"),
             now=now,
             signed_by=signed_by,
-            judges=_judges(book, tx, memory),
-            counts_replay=replay_counted(tx, book, memory) is not None,
+            judges={} if set(judges) <= {"own"} else dict(sorted(judges.items())),
+            counts_replay=judged.replay is not None,
         )
         active = activated(memory, report, gate, replay, policy, now)
         others = list(_narrowed(book, tx, memory, report, now))
@@ -288,7 +341,7 @@ def promote(book: Book, rule_id: str, *, signed_by: str | None, seen: int | None
             drafts=[report_draft("promotion", report), *(draft for _, draft in others)],
             report_id=report.report_id,
             signed_by=signed_by,
-            reason=verdict.reasons[0],
+            reason=judged.verdict.reasons[0],
         )
 
     _, report = edit_rulebook(book, decide)
@@ -474,9 +527,7 @@ def publish(book: Book) -> RulebookRevision | None:
             if memory.stage not in ("canary", "active") or memory.status == "retired":
                 continue
             rule = rule_in(memory)
-            uses = _uses(book, tx, memory)
-            stats = stats_of(uses, rule.rule_id, book.ctx.policy.rules, version=rule.version)
-            record: Mapping[str, Any] = published(rule, stats).to_wire()
+            record: Mapping[str, Any] = published(rule, _stats(book, tx, memory)).to_wire()
             if record != memory.record:
                 before[memory.id] = memory
                 rules.append(memory.model_copy(update={"version": memory.version + 1, "record": dict(record)}))

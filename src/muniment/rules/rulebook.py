@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, TypeVar, cast, get_args
 
 from pydantic import InstanceOf
@@ -158,17 +159,58 @@ def standing_rules(reader: Reader, owner: str) -> list[StoredMemory]:
 # -- what was counted, tested and told ----------------------------------------------------------------
 
 
-def list_uses(reader: Reader, owner: str, rule_id: str, *, newest: int | None = None) -> list[RuleUse]:
-    """The judged runs of a rule, oldest first."""
-    where: tuple[Condition, ...] = (
-        ("kind", "=", "rule_use"),
-        ("user_id", "=", owner),
-        ("name", "=", use_name(rule_id)),
-    )
+class UseRows(NamedTuple):
+    """The rows of a rule's uses: how many, up to which, and a digest of them all."""
+
+    n: int = 0
+    last: tuple[str, str] = ("", "")
+    """Instant and id."""
+    digest: str = ""
+    is_extension: bool = False
+    """The rows read before are still there as they were, and only new runs came after them."""
+
+
+class _UseKey(NamedTuple):
+    created_at: str
+    id: str
+    version: int
+    receipt_id: str | None
+
+
+def use_rows(reader: Reader, owner: str, rule_id: str, before: UseRows | None = None) -> UseRows:
+    """The rows of a rule's uses by their keys alone: no body is read."""
+    hashed, n, last = sha256(), 0, ("", "")
+    is_extension = before is not None and before.n == 0
+    order = ("created_at", "id", "version")
+    for key in stream(reader, ITEMS, _uses_where(owner, rule_id), into=_UseKey, order=order):
+        is_extension &= before is None or n < before.n or (key.version == 1 and key.receipt_id is None)
+        hashed.update(repr(tuple(key)).encode("utf-8", "surrogatepass"))
+        n, last = n + 1, (key.created_at, key.id)
+        if before is not None and n == before.n:
+            is_extension = hashed.hexdigest() == before.digest
+    return UseRows(n, last, hashed.hexdigest(), is_extension)
+
+
+def _uses_where(owner: str, rule_id: str) -> tuple[Condition, ...]:
+    return ("kind", "=", "rule_use"), ("user_id", "=", owner), ("name", "=", use_name(rule_id))
+
+
+class _UseBody(NamedTuple):
+    created_at: str
+    id: str
+    body: str | None
+
+
+def list_uses(
+    reader: Reader, owner: str, rule_id: str, *, newest: int | None = None, after: UseRows | None = None
+) -> list[RuleUse]:
+    """The judged runs of a rule, oldest first; those `after` rows that were read before."""
+    last = ("", "") if after is None else after.last
+    where: tuple[Condition, ...] = (*_uses_where(owner, rule_id), ("created_at", ">=", last[0]))
     order = ("created_at", "id", "version")
     bodies: dict[str, str] = {}
-    for id_, body in select(reader, ITEMS, where, into=_Body, order=order, descending=True, limit=newest):
-        if body is not None:
+    for at, id_, body in select(reader, ITEMS, where, into=_UseBody, order=order, descending=True, limit=newest):
+        if body is not None and (at, id_) > last:
             bodies.setdefault(id_, body)  # the newest version of each
     uses = [RuleUse.from_wire(cast("Any", read_canonical(body))["use"]) for body in bodies.values()]
     return sorted(uses, key=lambda use: (use.at, use.trace_id))

@@ -1,12 +1,15 @@
-"""What a run is now, as a packet shows it: its questions, conflicts, failures, plans and verified claims.
+"""The run's board: what was asked and done, what is open, what was verified, as a packet shows it (TM-02, TM-17).
 
-Read from the items that the run's entries make, by kind and run, so that it is the same before and after a compaction,
-after a resume and in another process. Each list is bounded; what is left out is counted.
+Read from the calls and from the items that the run's entries make, so that it is the same before and after a
+compaction, after a resume and in another process. Each list is bounded; what is left out is counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.contracts.packet import OpenLoop
@@ -15,7 +18,9 @@ from muniment.core.ports.engine import Condition
 from muniment.core.ports.rows import by_ids, select
 from muniment.core.ports.schema import ENTRIES, ITEMS, LINKS
 from muniment.core.scope import LEDGER_CORPUS, Trust
+from muniment.core.text.analyzer import analyze
 from muniment.memory.reasons import match_text
+from muniment.memory.results.tool_text import is_chunk
 from muniment.runs.fold import TOOL_FAILURE
 from muniment.runs.records import OpenQuestion, RunConflict
 from muniment.store.injection import reads_like_instructions
@@ -30,18 +35,19 @@ if TYPE_CHECKING:
 __all__ = [
     "AskedQuestion",
     "Listed",
+    "RunCalls",
+    "board_of",
     "failures_met",
     "open_conflicts",
     "open_questions",
     "pinned_by",
     "planned_actions",
+    "read_calls",
     "verified_claims",
 ]
 
 FAILURES_READ = 100
 """How many of a run's latest failures are looked at."""
-RESULTS_READ = 200
-"""How many of a run's latest results are looked at for whether a call that failed was answered since."""
 ACTIONS_READ = 16
 """Plans of the same moment, of which the last to be written stands."""
 SIDE_MAX = 2
@@ -151,7 +157,7 @@ class _Failure(NamedTuple):
     item: Item
     told: dict[str, Any]
     ids: tuple[str, ...]
-    is_good: bool
+    is_fixed: bool
     """Was the call that it is about answered since?"""
 
 
@@ -164,32 +170,34 @@ class _Source(NamedTuple):
     flags: str
 
 
-def failures_met(reader: Reader, scope: Scope, limit: int) -> Listed:
-    """What was tried and failed: what the run itself told of first, then what tools answered, the latest of each.
+def failures_met(reader: Reader, scope: Scope, limit: int, calls: RunCalls, *, has_board: bool) -> Listed:
+    """What was tried and failed: what the run itself recorded first, then what tools answered, the latest of each.
 
     A call that was made again and answered has not failed; a reason that the run gave for it says that it passed since.
+    Where the run has a board, that has the calls.
     """
     where: tuple[Condition, ...] = (("kind", "=", "failure"), ("run_id", "=", scope.run_id), ("receipt_id", "=", None))
     order = ("created_at", "id", "version")
     rows = select_items(reader, where, order=order, descending=True, limit=FAILURES_READ)
-    told = [(item, item.plain()) for item in rows if item.user_id == scope.user_id]
-    told = [(item, said) for item, said in told if _is_told(said)]
-    rests_on = _sources(reader, [item.id for item, _ in told])
-    made_good = _made_good(reader, scope, [source for sources in rests_on.values() for source in sources])
+    met = [(item, item.plain()) for item in rows if item.user_id == scope.user_id]
+    met = [(item, said) for item, said in met if _is_told(said)]
+    if has_board:
+        met = [(item, said) for item, said in met if said["category"] != TOOL_FAILURE]
+    rests_on = _sources(reader, [item.id for item, _ in met])
+    fixed = calls.fixed()
     found: dict[str, _Failure] = {}
-    for item, said in told:
-        is_good = any(source.id in made_good for source in rests_on[item.id])
-        if is_good and said["category"] == TOOL_FAILURE:
+    for item, said in met:
+        is_fixed = any(source.id in fixed for source in rests_on[item.id])
+        if is_fixed and said["category"] == TOOL_FAILURE:
             continue
-        known = found.get(said["fingerprint"])
-        met = _Failure(item, said, (), is_good) if known is None else known
-        found[said["fingerprint"]] = met._replace(ids=(*met.ids, item.id))
-    told_of = [each for each in found.values() if each.told["category"] != TOOL_FAILURE]
+        known = found.setdefault(said["fingerprint"], _Failure(item, said, (), is_fixed))
+        found[said["fingerprint"]] = known._replace(ids=(*known.ids, item.id))
+    recorded = [each for each in found.values() if each.told["category"] != TOOL_FAILURE]
     answered = [each for each in found.values() if each.told["category"] == TOOL_FAILURE]
     # Of a tool's result that the run gave its own reason for, the reason is enough.
-    given = {source.id for each in told_of for source in rests_on[each.item.id]}
+    given = {source.id for each in recorded for source in rests_on[each.item.id]}
     answered = [each for each in answered if given.isdisjoint(source.id for source in rests_on[each.item.id])]
-    ranked = [*told_of, *answered]  # each latest first
+    ranked = [*recorded, *answered]  # each latest first
     chosen = sorted(ranked[:limit], key=lambda each: (each.item.created_at, each.item.id))
     shown = [_shown_failure(each, rests_on[each.item.id]) for each in chosen]
     ids = [id_ for each in chosen for id_ in (*each.ids, *(source.id for source in rests_on[each.item.id]))]
@@ -209,7 +217,7 @@ def _shown_failure(failure: _Failure, sources: Sequence[_Source]) -> dict[str, A
     }
     if len(failure.ids) > 1:
         shown["times"] = len(failure.ids)
-    if failure.is_good:
+    if failure.is_fixed:
         shown["passed"] = True
     if evidence:
         shown["evidence_id"] = evidence[0].id
@@ -217,46 +225,6 @@ def _shown_failure(failure: _Failure, sources: Sequence[_Source]) -> dict[str, A
     suspect = any(INSTRUCTION_LIKE in source.flags.split(",") for source in evidence)
     flags = _flags(failure.item.trust, f"{failure.told['where']}\n{failure.told['why']}")
     return shown | ({"flags": [INSTRUCTION_LIKE]} if suspect else flags)
-
-
-class _Result(NamedTuple):
-    """A tool's result, of which the call and whether it worked are asked."""
-
-    id: str
-    content_hash: bytes
-    salt: bytes | None
-    body: str | None
-    receipt_id: str | None
-
-
-def _made_good(reader: Reader, scope: Scope, sources: Sequence[_Source]) -> frozenset[str]:
-    """The results among these of calls that failed and, made again with the same arguments, were answered since.
-
-    Looked for among the latest results of the run, and no further back than the first of these.
-    """
-    failed = [source for source in sources if source.kind == "tool_result"]
-    if not failed:
-        return frozenset()
-    where: tuple[Condition, ...] = (
-        ("user_id", "=", scope.user_id),
-        ("session_id", "=", scope.session_id),
-        ("seq", ">=", min(source.seq for source in failed)),
-        ("run_id", "=", scope.run_id),
-        ("kind", "=", "tool_result"),
-    )
-    order = ("user_id", "session_id", "seq")
-    answered: set[str] = set()
-    found: set[str] = set()
-    for row in select(reader, ENTRIES, where, into=_Result, order=order, descending=True, limit=RESULTS_READ):
-        tool = (read_body(row) or {}).get("tool")
-        if tool is None:
-            continue
-        call = canonical_text([tool["name"], tool.get("args") or {}])
-        if tool["ok"]:
-            answered.add(call)
-        elif call in answered:
-            found.add(row.id)
-    return frozenset(found)
 
 
 def _sources(reader: Reader, item_ids: Sequence[str]) -> dict[str, list[_Source]]:
@@ -274,6 +242,305 @@ def _sources(reader: Reader, item_ids: Sequence[str]) -> dict[str, list[_Source]
 def _flags(trust: Trust, text: str) -> dict[str, Any]:
     """Words that came from outside are looked at again: they may have been told on in an entry of the run's own."""
     return {"flags": [INSTRUCTION_LIKE]} if trust in _FOREIGN and reads_like_instructions(text) else {}
+
+
+# -- what was done ------------------------------------------------------------------------------------
+
+CALLS_MIN = 6
+"""A run of fewer calls has no board: the last turns show them."""
+CALLS_READ, ORDERS_READ = 600, 100
+"""How many of a run's latest results, and of its user's messages, the board is computed from."""
+LINES_MAX, ORDERS_MAX = 60, 16
+"""Lines of calls, at most, and of orders. A run that talks more than it calls has no orders: it is quoted."""
+_ORDER_CHARS_MAX, _VALUE_CHARS_MAX, _KEY_CHARS_MAX, _RESULT_CHARS_MAX = 240, 96, 64, 120
+_SHOWN_MIN = 1.0
+"""What a call has to be worth to have a line: of a tool that is called a hundred times, long results do not."""
+
+
+class _Call(NamedTuple):
+    """A call and its result, as the ledger has them."""
+
+    id: str
+    seq: int
+    trust: Trust
+    flags: str
+    name: str
+    args: Mapping[str, Any]
+    ok: bool
+    text: str
+    size: int
+    """Bytes of a result that lies in a blob."""
+    key: str
+    """Equal for calls that ask for the same."""
+
+
+class _Order(NamedTuple):
+    """Words of the user's in a run."""
+
+    id: str
+    text: str
+    trust: Trust
+    flags: str
+
+
+class _BoardRow(NamedTuple):
+    id: str
+    seq: int
+    ts: str
+    kind: str
+    trust: Trust
+    flags: str
+    content_hash: bytes
+    salt: bytes | None
+    body: str | None
+    receipt_id: str | None
+
+
+@dataclass(slots=True)
+class _Unit:
+    """All calls of one tool on one thing, the newest last."""
+
+    calls: list[_Call]
+    payload: list[str]
+    """The names of the arguments that do not say what the calls are on."""
+    subjects: frozenset[str]
+    """The things they are on, as other calls name them too."""
+    is_earlier: bool = False
+    """Did something change on it since, or did the same tool go on?"""
+
+    @property
+    def last(self) -> _Call:
+        return self.calls[-1]
+
+    @property
+    def is_short(self) -> bool:
+        """Who changes something gives more than comes back; a long result was looked at, and can be looked at again."""
+        return len(self.last.text) <= _RESULT_CHARS_MAX and not self.last.size
+
+    @property
+    def times(self) -> int:
+        """How often the last call was made in the same words."""
+        key = self.last.key
+        return sum(call.key == key for call in self.calls)
+
+
+class RunCalls(NamedTuple):
+    """The latest calls of a run and the user's words in it, oldest first."""
+
+    calls: list[_Call]
+    orders: list[_Order]
+
+    def fixed(self) -> frozenset[str]:
+        """The calls that failed and, made again in the same words, were answered."""
+        answered = {call.key: call.seq for call in self.calls if call.ok}
+        return frozenset(call.id for call in self.calls if not call.ok and answered.get(call.key, 0) > call.seq)
+
+
+def read_calls(reader: Reader, scope: Scope, is_meant: Callable[[str], bool] | None = None) -> RunCalls:
+    """What was called in a run and, of a run with a board, what its user said. `is_meant` says of a moment whether it
+    is asked for.
+    """
+    calls: list[_Call] = []
+    for row, body in _bodies(reader, scope, ("kind", "=", "tool_result"), CALLS_READ, is_meant):
+        tool = body.get("tool")
+        if tool is not None and not is_chunk(tool, body.get("metadata")):
+            name, args = tool["name"], tool.get("args") or {}
+            result = (tool["ok"], body.get("content") or "", body.get("bytes") or 0, canonical_text([name, args]))
+            calls.append(_Call(row.id, row.seq, row.trust, row.flags, name, args, *result))
+    orders: list[_Order] = []
+    if len(calls) >= CALLS_MIN:
+        for row, body in _bodies(reader, scope, ("role", "=", "user"), ORDERS_READ, is_meant):
+            text = body.get("content") or ""
+            if row.kind == "message" and len(set(analyze(text))) >= _ORDER_TERMS_MIN:
+                orders.append(_Order(row.id, text, row.trust, row.flags))
+    return RunCalls(calls[::-1], orders[::-1])
+
+
+def _bodies(
+    reader: Reader, scope: Scope, kind: Condition, limit: int, is_meant: Callable[[str], bool] | None
+) -> Iterator[tuple[_BoardRow, dict[str, Any]]]:
+    """The latest entries of a kind in the run, newest first."""
+    where: tuple[Condition, ...] = (
+        ("user_id", "=", scope.user_id),
+        ("session_id", "=", scope.session_id),
+        ("run_id", "=", scope.run_id),
+        ("receipt_id", "=", None),
+        kind,
+    )
+    order = ("user_id", "session_id", "seq")
+    for row in select(reader, ENTRIES, where, into=_BoardRow, order=order, descending=True, limit=limit):
+        body = read_body(row)
+        if body is not None and (is_meant is None or is_meant(row.ts)):
+            yield row, body
+
+
+def board_of(run: RunCalls) -> Listed:
+    """The run's board (TM-17): the user's orders, each with those that take up its words; then what was called, each
+    thing with its last call and result. No words are read for their meaning: what is alike, repeated or newer decides.
+
+    A short run has none: its last turns are all there is to say.
+    """
+    calls, orders = run
+    if len(calls) < CALLS_MIN:
+        return Listed([], 0, ())
+    units = _units(calls)
+    of_tool = Counter(unit.last.name for unit in units)
+    worth = [(_worth(unit, of_tool, calls[-1].seq), unit.last.seq, unit) for unit in units]
+    ranked = sorted(worth, key=lambda each: each[:2], reverse=True)
+    told = [unit for value, _, unit in ranked if value >= _SHOWN_MIN][:LINES_MAX]
+    asked = _order_lines(orders)[:ORDERS_MAX] if len(orders) <= len(calls) else []
+    shown = [*asked, *map(_call_line, told)]
+    sources = [id_ for line in shown for id_ in line["evidence_ids"]]
+    return Listed(shown, len(units) - len(told), tuple(dict.fromkeys(sources)))
+
+
+# -- calls by what they are on
+
+
+def _units(calls: Sequence[_Call]) -> list[_Unit]:
+    """The calls by tool and by what they are on.
+
+    An argument says what a call is on where its value comes again in a call that differs otherwise: a path, an id, a
+    name. One that is the same in all calls of a tool says it only if another tool is called with it too. Of a tool that
+    answers the same question differently later, all arguments say it: it looks, and changes nothing.
+    """
+    named_in: dict[str, set[str]] = {}
+    tools_of: dict[str, set[str]] = {}
+    values: dict[tuple[str, str], set[str]] = {}
+    results: dict[str, set[str]] = {}
+    for call in calls:
+        results.setdefault(call.key, set()).add(call.text)
+        for name, value in call.args.items():
+            values.setdefault((call.name, name), set()).add(canonical_text(value))
+            if _is_name(value):
+                named_in.setdefault(value, set()).add(call.key)
+                tools_of.setdefault(value, set()).add(call.name)
+    looking = {call.name for call in calls if len(results[call.key]) > 1}
+    telling: set[tuple[str, str]] = set()
+    for call in calls:
+        for name, value in call.args.items():
+            varies = len(values[call.name, name]) > 1
+            if _is_name(value) and len(named_in[value]) > 1 and (varies or len(tools_of[value]) > 1):
+                telling.add((call.name, name))
+    units: dict[str, _Unit] = {}
+    for call in calls:
+        keys = [name for name in call.args if (call.name, name) in telling]
+        if call.name in looking or not keys:
+            keys = [name for name, value in call.args.items() if call.name in looking or _is_name(value)]
+        key = canonical_text([call.name, {name: call.args[name] for name in keys}])
+        subjects = frozenset(value for value in call.args.values() if _is_name(value) and len(named_in[value]) > 1)
+        unit = units.setdefault(key, _Unit([], [], subjects))
+        unit.calls.append(call)
+        unit.payload = [name for name in call.args if name not in keys]
+    _mark_earlier(list(units.values()))
+    return list(units.values())
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= _KEY_CHARS_MAX and "\n" not in value
+
+
+def _mark_earlier(units: Sequence[_Unit]) -> None:
+    """A unit is of earlier where a call on the same thing carried something later, or the same tool was called on it
+    again otherwise: what it answered may hold no more.
+    """
+    changed: dict[str, int] = {}
+    again: dict[tuple[str, str], int] = {}
+    for unit in units:
+        for subject in unit.subjects:
+            if unit.last.ok and (unit.payload or unit.is_short):
+                changed[subject] = max(changed.get(subject, 0), unit.last.seq)
+            place = (unit.last.name, subject)
+            again[place] = max(again.get(place, 0), unit.last.seq)
+    for unit in units:
+        unit.is_earlier = any(
+            max(changed.get(subject, 0), again[unit.last.name, subject]) > unit.last.seq for subject in unit.subjects
+        )
+
+
+def _worth(unit: _Unit, of_tool: Mapping[str, int], newest: int) -> float:
+    """What a line is worth: a failure that stands first, then what was changed or asked again, then what is rare."""
+    return (
+        2.0 * (not unit.last.ok)
+        + unit.is_short * (1 + bool(unit.payload) + (len(unit.calls) > 1))
+        + 1 / math.sqrt(of_tool[unit.last.name])
+        - 1.0 * unit.is_earlier
+        + 0.5 * unit.last.seq / newest
+    )
+
+
+def _call_line(unit: _Unit) -> dict[str, Any]:
+    call = unit.last
+    said = [_short(value) for name, value in call.args.items() if name not in unit.payload]
+    said += [f"{name}={_short(call.args[name])}" for name in unit.payload]
+    if reads_like_instructions("\n".join(said)):  # LG-08: whoever chose them may have been told to
+        said = [f"… {len(said)} left out: they read like instructions"]
+    notes = [f"called {unit.times} times"] if unit.times > 1 else []
+    notes += ["earlier"] if unit.is_earlier else []
+    words = f"{call.name}({', '.join(said)}){'' if call.ok else ' failed'} → {_result(call)}"
+    if notes:
+        words += f" ({', '.join(notes)})"
+    return _line(words, call.trust, call.flags, call.id) | {"times": unit.times}
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else canonical_text(value)
+    text = " ".join(text.split())
+    return text if len(text) <= _VALUE_CHARS_MAX else f"{text[:_VALUE_CHARS_MAX].rstrip()}…"
+
+
+def _result(call: _Call) -> str:
+    """The first and the last line of a result: what a command sums up stands at one of the ends."""
+    if call.size and not call.text:
+        return f"{call.size} bytes"
+    lines = [" ".join(line.split()) for line in call.text.splitlines() if line.strip()]
+    if not lines:
+        return "(nothing)"
+    if len(lines) == 1 and len(lines[0]) <= _RESULT_CHARS_MAX:
+        return lines[0]
+    half = _RESULT_CHARS_MAX // 2
+    first = lines[0] if len(lines[0]) <= half else f"{lines[0][:half].rstrip()}…"
+    last = lines[-1] if len(lines[-1]) <= half else f"…{lines[-1][-half:].lstrip()}"
+    return f"{first} … {last}"
+
+
+def _line(words: str, trust: Trust, flags: str, *evidence_ids: str) -> dict[str, Any]:
+    line: dict[str, Any] = {"line": words, "evidence_ids": list(evidence_ids), "trust": trust}
+    return line | ({"flags": [INSTRUCTION_LIKE]} if INSTRUCTION_LIKE in flags.split(",") else {})
+
+
+# -- orders
+
+
+def _order_lines(orders: Sequence[_Order]) -> list[dict[str, Any]]:
+    """The user's words, newest first; those that take up a rare word of earlier ones stand on one line with them, so
+    that nobody reads an order without what became of it.
+    """
+    terms = [frozenset(analyze(order.text)) for order in orders]
+    holding = Counter(term for each in terms for term in each)
+    lines: dict[int, list[int]] = {}
+    place: dict[int, int] = {}
+    for at in range(len(orders)):
+        shared = [(sum(1 / holding[term] for term in terms[at] & terms[other]), other) for other in range(at)]
+        best, other = max(shared, default=(0.0, 0))
+        place[at] = place[other] if best >= _TAKEN_UP else at
+        lines.setdefault(place[at], []).append(at)
+    newest = sorted(lines.values(), key=lambda held: -held[-1])
+    return [_order_line([orders[at] for at in held]) for held in newest]
+
+
+_ORDER_TERMS_MIN = 2
+"""Words that count in an order: "Thanks!" and "Go on" are none."""
+_TAKEN_UP = 0.5
+"""How much of an earlier order a later one has to name: one word that only these two have is as much."""
+
+
+def _order_line(held: Sequence[_Order]) -> dict[str, Any]:
+    texts = [" ".join(order.text.split()) for order in held]
+    cut = [text if len(text) <= _ORDER_CHARS_MAX else f"{text[:_ORDER_CHARS_MAX]}…" for text in texts]
+    words = " — later: ".join(cut)
+    flags = ",".join(order.flags for order in held)
+    return _line(f"asked: {words}", held[-1].trust, flags, *(order.id for order in held))
 
 
 # -- what comes next ----------------------------------------------------------------------------------

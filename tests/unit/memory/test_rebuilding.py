@@ -171,7 +171,7 @@ def act(mem: Memory, run: Any, said: list[Any], step: tuple[Any, ...]) -> None:
 def test_facts_are_pooled_with_their_match(mem: Memory) -> None:
     run = mem.run(user_id="ana", grants=("tenant",))
     nothing = mem._ctx.engine.read("default", lambda reader: gather_run(reader, run.scope, NOTHING, ComposePolicy()))
-    assert nothing == (None, (), None, ())
+    assert nothing == (None, (), None, (), frozenset())
     said = run.observe("user", "x")
     run.remember("user.city", "Berlin", sources=[said.id])
     run.remember("user.diet", {"kind": "vegetarian food"}, sources=[said.id])

@@ -42,6 +42,11 @@ def told(build: Any) -> list[str]:
     return [each.ref for each in build.packet.short_term.last_tool_evidence or ()]
 
 
+def later(mem: Any) -> Any:
+    """Another run of the session: what was called before it is on no board of its own."""
+    return mem.run(user_id="ana", session_id="work")
+
+
 @pytest.mark.soak
 @pytest.mark.req("TM-03")
 @pytest.mark.parametrize("looks", [8, 75])
@@ -62,14 +67,14 @@ def test_the_newest_result_is_told_beside_many_changes(mem: Any) -> None:
     run = mem.run(user_id="ana", session_id="work")
     made = [run.observe_tool("edit_file", args={"path": f"{n}.py"}, content=f"edit {n}").id for n in range(9)]
     looked = run.observe_tool("read_file", args={"path": "a.py"}, content="x = 1").id
-    build = run.compose("planner", policy={"compose": {"window_turns": 0}}, max_tokens=1024)
+    build = later(mem).compose("planner", policy={"compose": {"window_turns": 0}}, max_tokens=1024)
     assert told(build) == [made[-2], made[-1], looked]
 
 
 def test_where_nothing_was_changed_the_newest_are_told(mem: Any) -> None:
     run = mem.run(user_id="ana", session_id="work")
     looked = [run.observe_tool("read_file", args={"n": n}, content=f"line {n}").id for n in range(9)]
-    assert told(run.compose("planner", policy={"compose": {"window_turns": 0}}, max_tokens=1024)) == looked[-3:]
+    assert told(later(mem).compose("planner", policy={"compose": {"window_turns": 0}}, max_tokens=1024)) == looked[-3:]
 
 
 def test_a_change_that_failed_changed_nothing(mem: Any) -> None:
@@ -104,7 +109,12 @@ def test_what_was_forgotten_is_not_told(any_mem: Any) -> None:
 def test_none_are_told_where_none_may_be(mem: Any) -> None:
     run = at_work(mem, ACTS[0], 4)
     assert told(run.compose("planner", policy={"compose": {"tool_evidence_max": 0}})) == []
-    assert told(run.compose("planner", exclude_session=True)) == []
+    away = run.compose("planner", exclude_session=True)
+    assert told(away) == []
+    for number in range(9):
+        run.observe_tool("save", args={"n": number}, content="ok")
+    assert "save(" in run.compose("planner").text
+    assert "save(" not in run.compose("planner", exclude_session=True).text
 
 
 def test_a_change_is_told_however_much_was_said_since(mem: Any) -> None:
@@ -131,7 +141,7 @@ def test_what_may_not_be_told_takes_no_place(mem: Any) -> None:
         for n in range(5)
     ]
     since = {"time_range": {"start": "2026-03-02T00:00:00Z", "end": "2026-03-03T00:00:00Z"}}
-    build = run.compose("planner", policy=NO_WINDOW, cues=since, max_tokens=1024, now="2026-03-02T12:00:00Z")
+    build = later(mem).compose("planner", policy=NO_WINDOW, cues=since, max_tokens=1024, now="2026-03-02T12:00:00Z")
     assert told(build) == looked[-3:]
 
 
@@ -140,7 +150,7 @@ def test_the_same_change_again_takes_one_place(mem: Any) -> None:
     for _ in range(4):
         run.observe_tool("write_file", args={"path": "a.py"}, content="ok")
     looked = [run.observe_tool("read_file", args={"n": n}, content=f"line {n}").id for n in range(5)]
-    shown = told(run.compose("planner", policy=NO_WINDOW, max_tokens=1024))
+    shown = told(later(mem).compose("planner", policy=NO_WINDOW, max_tokens=1024))
     assert shown[1:] == looked[-2:]
     assert len(shown) == 3
 

@@ -169,7 +169,7 @@ def test_a_preview_composes_once(make: Any, monkeypatch: pytest.MonkeyPatch, nam
 def test_limits_that_were_given_stay_and_shares_follow_the_budget(mem: Memory) -> None:
     build = _tell(mem).compose("responder", query=QUERY, max_tokens=600, per_section={"facts": 33})
     caps = mem.log.preview(build.id, max_tokens=1000, per_section={"episodes": 0}).request.budget.per_section.to_wire()
-    assert (caps["facts"], caps["episodes"], caps["working_state"]) == (33, 0, 600)
+    assert (caps["facts"], caps["episodes"], caps["working_state"]) == (33, 0, 850)
     gone = mem.log.preview(build.id, per_section={"short_term_summary": 0})
     assert all(pair.b is None or pair.b.block != "quotes" for pair in gone.diff.lines)
     assert {pair.reason for pair in gone.diff.lines if pair.what == "removed" and pair.item} <= {

@@ -50,7 +50,7 @@ def task_rows(
     rows = [
         row(
             1_000 * number + at, passed=each.passed, mode=each.mode, tier=each.tier, cost=cost,
-            is_first=at == 0, is_planned=True, **more,
+            is_first=at == 0, **more,
         )  # type: ignore[arg-type]
         for at, each in enumerate(made)
     ]  # fmt: skip

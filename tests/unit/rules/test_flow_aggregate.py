@@ -11,16 +11,14 @@ from flow_makers import EASY, HARD, NOW, row, rows_of
 
 from muniment.contracts.rules import FlowMapSnapshot
 from muniment.contracts.schemas import validate
-from muniment.core.policy import FlowMapPolicy
 from muniment.core.stats import wilson_bounds
 from muniment.errors import InvalidInput, NotFound
+from muniment.rules import flow_map
 from muniment.rules.flow_map import FlowRow, FlowTally, estimator_of, flow_snapshot
-
-POLICY = FlowMapPolicy()
 
 
 def snapshot_of(rows: list[FlowRow], **more: Any) -> FlowMapSnapshot:
-    return flow_snapshot(FlowTally(more.pop("policy", POLICY)).add_all(rows), "aggregate_v1", now=NOW, **more)
+    return flow_snapshot(FlowTally().add_all(rows), "aggregate_v1", now=NOW, **more)
 
 
 def spots(snapshot: FlowMapSnapshot) -> list[dict[str, Any]]:
@@ -74,9 +72,10 @@ def test_a_map_is_of_one_bucket_or_of_all() -> None:
         snapshot_of(rows, bucket_key="I2|law|clarity_med")
 
 
-def test_lesser_hotspots_are_cut_and_it_is_said() -> None:
+def test_lesser_hotspots_are_cut_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flow_map, "_HOTSPOTS_MAX", 10)
     rows = [row(at, passed=False, codes=(f"code_{at}",)) for at in range(30)]
-    found = snapshot_of(rows, policy=FlowMapPolicy(hotspots_max=10))
+    found = snapshot_of(rows)
     assert len(spots(found)) == 10
     assert "21 lesser hotspots are not listed" in str(found.notes)
 

@@ -104,7 +104,7 @@ def test_a_strategy_of_a_fold_goes_all_the_way_and_back() -> None:
     memory = staged(memory, "replayed", POLICY, NOW, gate=gate, replay=replay)
     memory = staged(memory, "canary", POLICY, NOW, gate=gate, replay=replay, canary=plan)
     seen = compared("better")
-    verdict = judge_canary(seen, (), POLICY.canary, plan)
+    verdict = judge_canary(seen, POLICY.canary, plan)
     assert verdict.decision == "promote"
     report = report_promotion(
         rule, gate, replay, plan, seen, verdict, POLICY, report_id="p", now=LATER, signed_by="ada"

@@ -11,6 +11,7 @@ from effort import SOAK
 from muniment.contracts.rules import RuleRecord
 from muniment.contracts.schemas import validate
 from muniment.errors import Conflict, Forgotten, GateFailed, InvalidInput, InvalidRecord, NotFound, WrongStage
+from muniment.rules import promotion
 from muniment.rules._records import GateReport, PromotionReport, ReplayReport
 from muniment.rules._statistics import stats_of
 from muniment.testing.stories import COUNTING, RuleStory
@@ -92,6 +93,58 @@ def test_counts_are_the_ledgers(make):
     with pytest.raises(InvalidInput):
         story.book.stats(rule_id, start="2020-01-02T00:00:00Z", end="2020-01-01T00:00:00Z")
     assert stats_of([], rule_id, mem.policy.rules).rate().unknown
+
+
+@pytest.mark.req("RC-16")
+def test_runs_whose_caller_named_no_bucket_count_in_the_derived_one(make):
+    """Figures by bucket stayed empty unless the caller named one, and so did the bucket of the trace capsule."""
+    mem = make("memory")
+    story, rule_id = story_at(mem, "canary")
+    learned = [story.run() for _ in range(30)]
+    buckets = {each.event_log.bucket_key for each in learned}
+    assert None not in buckets
+    assert {each.capsule.bucket_key for each in learned} == buckets
+    stats = story.book.stats(rule_id)
+    assert set(stats.buckets) == buckets
+    assert stats.to_wire()["buckets"].keys() == buckets
+    (bucket,) = buckets
+    assert stats.with_counts.runs.n == stats.rate(bucket).K
+
+
+@pytest.mark.req("RC-16", "RC-18")
+@pytest.mark.parametrize("engine", ENGINES)
+def test_watch_reads_new_runs_alone_and_forgets_what_was_forgotten(make, engine, monkeypatch):
+    from muniment.rules import rulebook
+
+    mem = make(engine)
+    story, rule_id = story_at(mem, "canary")
+    traces = [story.run().event_log.trace_id for _ in range(12)]
+    decoded: list[str] = []
+    real = rulebook.RuleUse.from_wire.__func__
+
+    def counted(cls, plain):
+        decoded.append(plain["trace_id"])
+        return real(cls, plain)
+
+    monkeypatch.setattr(rulebook.RuleUse, "from_wire", classmethod(counted))
+
+    def watched():
+        decoded.clear()
+        return story.book.watch(act=False)[rule_id]
+
+    first = watched()
+    assert len(decoded) == 12
+    assert watched() == first
+    assert decoded == []
+    traces.append(story.run().event_log.trace_id)
+    assert watched().runs == 13
+    assert decoded == traces[-1:]
+    asked = [entry for entry in mem.ledger.entries(user_id="ana") if entry.role == "user"]
+    mem.forget(event=asked[-3].id)
+    again = watched()
+    assert again.runs == 12
+    mem._ctx.cache(promotion.StatsCache).clear()
+    assert watched() == again
 
 
 @pytest.mark.req("RC-14", "RC-15")

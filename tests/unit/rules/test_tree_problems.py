@@ -14,6 +14,7 @@ from muniment.contracts.learning import ReuseStateRecord
 from muniment.contracts.runs import VerifierResult
 from muniment.errors import InvalidInput, InvalidJson, InvalidRecord, RunFinished
 from muniment.handles.memory import Memory
+from muniment.rules import tree_search
 from muniment.rules.tree_search import Child, Searched, TreeProblem, search_tree
 from muniment.verify.outputs import Output
 
@@ -55,14 +56,13 @@ def open_run(mem: Memory, run_id: str = "run_1") -> Any:
 
 
 def told(found: Searched) -> tuple[Any, ...]:
-    return (found.solved, found.way, found.output, found.block, found.result, found.search.to_wire())
+    return (found.solved, found.way, found.output, found.block, found.result)
 
 
 def test_a_way_is_found_and_told(any_mem: Memory) -> None:
     run = open_run(any_mem)
     counted = Counted()
-    policy = {"checkpoint_s": 1e9, "checkpoint_answers": 1_000}
-    found = search_tree(run, counted.problem(answer=lambda way: " ".join(map(str, way))), policy=policy)
+    found = search_tree(run, counted.problem(answer=lambda way: " ".join(map(str, way))))
     assert found.solved
     assert found.output.text.startswith("1 2 ")
     assert found.output.text.endswith(" 97")
@@ -71,7 +71,7 @@ def test_a_way_is_found_and_told(any_mem: Memory) -> None:
     assert found.output.usage is not None
     assert found.output.usage.tool_calls == counted.calls.total() == found.search.calls
     assert (found.block.best_node_ref or "").startswith("trc_")
-    assert [entry.step.event for entry in run.ledger.entries() if entry.step] == ["ACT_TREE", "ACT_TREE", "ACT_DONE"]
+    assert [entry.step.event for entry in run.ledger.entries() if entry.step] == ["ACT_TREE", "ACT_DONE"]
 
 
 @pytest.mark.soak
@@ -85,96 +85,32 @@ def test_the_block_stands_in_the_log_of_the_run(mem: Memory) -> None:
     assert learned.event_log.run.mode == "tree"
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("stop_after", [1, 2, 3, 40, 41, 42, 70])
 @pytest.mark.parametrize("algo", ["puct_guided_tree_v1", "beam_guided_tree_v1"])
-def test_a_search_that_was_cut_off_goes_on(make: Callable[..., Memory], algo: str, stop_after: int) -> None:
-    policy = {"algo": algo, "beam_width": 4, "checkpoint_answers": 16}
-    whole = search_tree(open_run(make()), Counted().problem(), policy=policy)
+def test_a_search_that_was_cut_off_is_made_anew_and_finds_the_same(make: Callable[..., Memory], algo: str) -> None:
+    whole = search_tree(open_run(make()), Counted().problem(), policy={"algo": algo})
     mem = make()
-    cut = Counted(stop_after=stop_after)
     with pytest.raises(KeyboardInterrupt):
-        search_tree(open_run(mem), cut.problem(), policy=policy)
-    rest = Counted()
-    found = search_tree(open_run(mem), rest.problem(), policy=policy)
-    assert told(found) == told(whole)
-    assert found.resumed == stop_after - 1  # the last call came to nothing
-    assert rest.calls.total() == whole.search.calls - found.resumed
+        search_tree(open_run(mem), Counted(stop_after=9).problem(), policy={"algo": algo})
+    assert told(search_tree(open_run(mem), Counted().problem(), policy={"algo": algo})) == told(whole)
 
 
-def test_a_kill_costs_no_more_than_a_checkpoint(make: Callable[..., Memory], monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was not written is asked for again, and nothing else."""
-    from muniment.rules import tree_search
-
-    policy = {"checkpoint_answers": 16}
-    whole = search_tree(open_run(make()), Counted().problem(), policy=policy)
-    mem = make()
-    with monkeypatch.context() as patched:
-        patched.setattr(tree_search.AnswerLog, "flush", _flush_but_last(tree_search.AnswerLog.flush))
-        with pytest.raises(KeyboardInterrupt):
-            search_tree(open_run(mem), Counted(stop_after=60).problem(), policy=policy)
-    found = search_tree(open_run(mem), Counted().problem(), policy=policy)
-    assert found.resumed == 48
-    assert told(found) == told(whole)
-
-
-def _flush_but_last(flush: Callable[[Any], None]) -> Callable[[Any], None]:
-    """As if the process were gone before what is pending is written."""
-
-    def flushed(log: Any) -> None:
-        if len(log._pending) >= 16:
-            flush(log)
-
-    return flushed
-
-
-@pytest.mark.soak
-def test_a_search_that_is_over_is_not_made_again(mem: Memory) -> None:
-    run = open_run(mem)
-    first = search_tree(run, Counted().problem())
+def test_a_run_that_is_over_is_not_searched_in(mem: Memory) -> None:
+    run, counted = open_run(mem), Counted()
     run.finish()
-    entries = list(run.ledger.entries())
-    again = Counted()
-    second = search_tree(open_run(mem), again.problem())
-    assert told(first) == told(second)
-    assert not again.calls
-    assert list(run.ledger.entries()) == entries
     with pytest.raises(RunFinished):
-        search_tree(open_run(mem), Counted(goal=98).problem(), policy={"nodes_max": 9})
+        search_tree(run, counted.problem())
+    assert not counted.calls
 
 
-@pytest.mark.soak
-def test_it_can_be_left_and_gone_on_with(mem: Memory) -> None:
+def test_it_can_be_stopped_by_the_caller_and_by_the_clock(mem: Memory) -> None:
     calls = count(1)
     first = search_tree(open_run(mem), Counted().problem(), should_stop=lambda: next(calls) > 30)
     assert first.search.end is not None
     assert (first.search.end.kind, first.search.end.cap) == ("budget", "stopped")
     assert first.result.reason_codes == ("search_budget_exhausted",)
-    second = search_tree(open_run(mem), Counted().problem())
-    assert second.solved
-    assert second.resumed == 30
     timed = search_tree(open_run(mem, "run_2"), Counted().problem(), policy={"time_max_s": 1e-9})
     assert timed.search.end is not None
     assert timed.search.end.cap == "time"
-
-
-@pytest.mark.soak
-def test_another_question_is_another_search(mem: Memory) -> None:
-    run = open_run(mem)
-    search_tree(run, Counted().problem())
-    other = search_tree(run, Counted().problem(), policy={"nodes_max": 3})
-    assert (other.resumed, other.block.node_expanded) == (0, 3)
-    assert (other.result.verdict, other.result.reason_codes) == ("FAIL", ("search_budget_exhausted",))
-
-
-def test_answers_with_secrets_are_asked_for_again(mem: Memory) -> None:
-    secret = "password = hunter2hunter2"
-    problem = TreeProblem(root="r", expand=lambda state: [secret] if state == "r" else [], verify=lambda state: None)
-    first = search_tree(open_run(mem), problem)
-    assert secret not in str([entry.body for entry in open_run(mem).ledger.entries()])
-    second = search_tree(open_run(mem), problem)
-    assert second.resumed == 0
-    assert told(first) == told(second)
 
 
 # -- seeds --------------------------------------------------------------------------------------------
@@ -202,27 +138,6 @@ def test_a_seed_of_the_bank_is_started_from_and_kept(any_mem: Memory) -> None:
     assert (bare.block.node_expanded or 0) > 1
     assert found.reuse is not None
     assert found.reuse.selected_state_id == bank.records(kind="seed")[0].id
-    teach(any_mem, "5")  # another choice now
-    again = Counted()
-    resumed = search_tree(open_run(any_mem), again.problem(start=start), bank=bank)
-    assert told(resumed) == told(found)
-    assert resumed.reuse == found.reuse
-    assert not again.calls
-
-
-def test_a_seed_that_was_forgotten_leaves_a_search_that_goes_on(mem: Memory) -> None:
-    run = mem.run(user_id="ana", agent_id="solver", session_id="old", run_id="old")
-    run.observe("user", "Reach 96.")
-    run.observe("assistant", "pelican")
-    run.finish(verifier_result={"verifier_id": "v", "verdict": "PASS", "outcome": "OK"})
-    bank, calls = mem.bank(user_id="ana"), count(1)
-    problem = Counted().problem(weigh=lambda _seed, _state, _child: 2.0)
-    search_tree(open_run(mem), problem, bank=bank, should_stop=lambda: next(calls) > 30)
-    assert "pelican" not in "".join(open_run(mem).ledger.content(entry.id) for entry in open_run(mem).ledger.entries())
-    mem.forget(user_id="ana", session="old")
-    assert not bank.records(kind="seed")
-    found = search_tree(open_run(mem), problem, bank=bank)
-    assert (found.solved, found.resumed) == (True, 30)
 
 
 @pytest.mark.soak
@@ -252,10 +167,7 @@ def test_a_seed_that_helps_nothing_harms_nothing(mem: Memory) -> None:
     for name, start in enumerate((broken, lambda _seed: 7, lambda _seed: [{1}, object()])):
         found = search_tree(open_run(mem, f"r{name}"), Counted().problem(start=start), bank=bank)
         assert found.solved
-    weighed = search_tree(
-        open_run(mem, "weighed"), Counted().problem(weigh=broken), bank=bank, policy={"failures_max": 999}
-    )
-    assert weighed.solved
+    weighed = search_tree(open_run(mem, "weighed"), Counted().problem(weigh=broken), bank=bank)
     assert "weigh raised ValueError: no" in (weighed.search.said or "")
     empty = mem.bank(user_id="bob")
     nobody = search_tree(open_run(mem, "nobody"), Counted().problem(), bank=empty)
@@ -306,9 +218,7 @@ def test_a_function_that_hangs_is_left_behind(mem: Memory) -> None:
 def test_functions_that_do_not_do_their_part_are_told(mem: Memory, part: str, function: Any, code: str) -> None:
     problem = Counted(goal=-1).problem()
     whole = {name: getattr(problem, name) for name in ("root", "expand", "verify", "score")}
-    found = search_tree(
-        open_run(mem), TreeProblem(**whole | {part: function}), policy={"failures_max": 4, "nodes_max": 50}
-    )
+    found = search_tree(open_run(mem), TreeProblem(**whole | {part: function}), policy={"nodes_max": 50})
     assert not found.solved
     assert found.search.faults[code]
     assert code in (found.result.reason_codes or ())
@@ -325,11 +235,12 @@ def test_what_was_found_is_not_lost_for_a_bad_price(mem: Memory) -> None:
     assert search_tree(open_run(mem), problem).solved
 
 
-def test_children_without_end_are_cut(mem: Memory) -> None:
+def test_children_without_end_are_cut(mem: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree_search, "_CHILDREN_MAX", 10)
     problem = TreeProblem(
         root=0, expand=lambda state: (state + step for step in count(1)), verify=lambda state: state == 12
     )
-    found = search_tree(open_run(mem), problem, policy={"children_max": 10, "nodes_max": 30})
+    found = search_tree(open_run(mem), problem, policy={"nodes_max": 30})
     assert found.solved
     assert found.search.cuts["children"]
 

@@ -426,7 +426,7 @@ def build_capsule(run: Finished, now: str) -> TraceCapsule:
             "schema_version": RULECRAFT_VERSION,
             "trace_id": run.trace_id,
             "created_at": now,
-            "bucket_key": run.bucket_key,
+            "bucket_key": run.bucket_key or derived_bucket(run.intent, _line(asked)),
             "intent_key": intent_key(run.intent),
             "state_key": state_key(run.state),
             "refs": {

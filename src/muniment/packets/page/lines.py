@@ -34,6 +34,7 @@ from muniment.packets.page.taught import held_out_words, is_left_out, taught_nou
 __all__ = [
     "BLOCKS",
     "BLOCK_NAMES",
+    "BOARD",
     "CLAIMS",
     "CONFLICTS",
     "DONE",
@@ -103,6 +104,7 @@ StatePart = Literal[
     "constraints",
     "done_definition",
     "slots",
+    "board",
     "next_actions",
     "decisions",
     "plan",
@@ -170,6 +172,8 @@ STATE_PARTS: dict[StatePart, frozenset[Purpose]] = {
     "done_definition": _ACTING,
     "slots": _ALL,
     "next_actions": _ACTING,
+    # What was asked and done so far, and how each thing is now.
+    "board": _ACTING,
     "decisions": _ALL,
     "plan": _ACTING,
     # What the run does not know yet, and what it has tried: how an answer came about, no part of one.
@@ -189,6 +193,7 @@ _TASK: tuple[StatePart, ...] = ("objective", "goal", "done_definition", "constra
 """What a run is for: told first, since it changes least."""
 _PAGE: tuple[StatePart, ...] = (
     *_TASK,
+    "board",
     "plan",
     "next_actions",
     "slots",
@@ -235,7 +240,10 @@ OBJECTIVE = "objective"
 """Where the run's objective stands, if its goal is another."""
 DONE = "done_definition"
 """Where it stands when the run is done."""
+BOARD = "board"
+"""Where the run's board stands: `{line, evidence_ids, trust}` each."""
 STATE_LISTS: dict[StatePart, str] = {
+    "board": BOARD,
     "hints": HINTS,
     "claims": CLAIMS,
     "next_actions": NEXT_ACTIONS,
@@ -248,7 +256,7 @@ _OURS = frozenset((*STATE_LISTS.values(), OBJECTIVE, DONE))
 _LISTS = (list, tuple)
 _BINDING_FIRST: Callable[[StatePart], bool] = "constraints".__ne__
 """Sorts the parts of a state for a tool: what binds it comes before the rest, which stays in its order."""
-_SAID: dict[StatePart, str] = {"hints": "summary", "claims": "statement", "next_actions": "action"}
+_SAID: dict[StatePart, str] = {"board": "line", "hints": "summary", "claims": "statement", "next_actions": "action"}
 """Which key of an element of such a list holds its words."""
 
 GIVEN = "summary given by the caller"
@@ -348,7 +356,7 @@ def reading_order(part: StatePart, purpose: Purpose) -> int:
     return -1 if purpose == "tool" and part == "constraints" else _PAGE.index(part)
 
 
-_CITING = ("claims", "next_actions", "failures", "conflicts", "hints")
+_CITING = ("board", "claims", "next_actions", "failures", "conflicts", "hints")
 """Parts whose elements name the evidence they rest on."""
 
 
@@ -379,6 +387,8 @@ def state_line(unit: StateUnit, mark: Mark, shown: Container[str] = frozenset())
         return tool_line(value, mark)
     if isinstance(value, Risk):
         return f"risk: {flat(value.risk)}" + (f"; mitigation: {flat(value.mitigation)}" if value.mitigation else "")
+    if unit.part == "board":
+        return _cited(_words(unit, mark, shown), unit, mark)
     if unit.part in _NOUNS:
         noun = taught_noun(value) if unit.part == "hints" else _NOUNS[unit.part]
         return _cited(f"{noun}: {_words(unit, mark, shown)}", unit, mark)
@@ -418,7 +428,9 @@ def _words(unit: StateUnit, mark: Mark, shown: Container[str]) -> str:
 
 
 def is_told_by_result(unit: StateUnit, shown: Container[str]) -> bool:
-    """Is it no more than the failure of a call whose own result stands on the page? It is told there, once."""
+    """Is it no more than a call, or the failure of one, whose own result stands on the page? It is told there, once."""
+    if unit.part == "board" and isinstance(unit.value, Mapping) and unit.value.get("times") == 1:
+        return all(id_ in shown for id_ in state_evidence(unit))
     return unit.part == "failures" and isinstance(unit.value, Mapping) and is_only_a_result(unit.value, shown)
 
 

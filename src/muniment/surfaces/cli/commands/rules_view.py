@@ -294,7 +294,7 @@ def _stats_lines(stats: RuleStats, cut: Sequence[RuleStats]) -> Iterator[str]:
         ]
         yield as_is("over time", f"with it │{lines[0]}│  without │{lines[1]}│")
     yield ""
-    compared = (("trial", stats.trial), ("hold", stats.hold), ("matched", stats.matched))
+    compared = (("trial", stats.trial), ("hold", stats.hold))
     rows: list[list[Cell]] = [
         [
             name,
