@@ -31,9 +31,9 @@ from benchmarks import data as sets
 from benchmarks.harness import RESULTS
 from benchmarks.support_sets import ATTRIBUTION, DOMAINS, SETS, Case, read_cases
 from muniment.core.policy import ChangeWeights, DoubtWeights, FactCheckPolicy, WordingWeights
-from muniment.verify.facts.checking import measure_units
-from muniment.verify.facts.scoring import CHANGE_SIGNS, DOUBT_SIGNS, WORDING_SIGNS, pressed, read_signs
-from muniment.verify.facts.source import Source, SourceText
+from muniment.verify.facts._score import CHANGE_SIGNS, DOUBT_SIGNS, WORDING_SIGNS, pressed, read_signs
+from muniment.verify.facts._source import Source, SourceText
+from muniment.verify.facts.check import measure_units
 
 Array = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.bool_]

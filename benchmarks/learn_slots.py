@@ -30,10 +30,9 @@ from benchmarks.swaps import claims_of, make_claims, sentences
 from benchmarks.verify_swaps import DEVELOPED, supported_rows
 from muniment.core.policy import FactCheckPolicy
 from muniment.verify.facts import Source, SourceText
-from muniment.verify.facts.alignment import Seen, Signs, look_at_slots
-from muniment.verify.facts.checking import judge_units
-from muniment.verify.facts.matching import denial_differs, is_settled, is_usurped
-from muniment.verify.facts.slots import SLOT_KINDS
+from muniment.verify.facts._slots import SLOT_KINDS, Seen, Signs, is_settled, look_at_slots
+from muniment.verify.facts._swaps import denial_differs, is_usurped
+from muniment.verify.facts.check import judge_units
 
 Array = npt.NDArray[np.float64]
 Tree = Any

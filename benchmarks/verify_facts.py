@@ -30,9 +30,8 @@ from benchmarks.reference import Bm25, words
 from muniment.contracts.runs import FGFCReport
 from muniment.core.policy import FactCheckPolicy
 from muniment.verify.facts import SourceText, check_facts
-from muniment.verify.facts.claims import read_claim
-from muniment.verify.facts.evidence import pick_evidence
-from muniment.verify.facts.source import Source
+from muniment.verify.facts._source import Source, read_claim
+from muniment.verify.facts.check import pick_evidence
 from muniment.verify.results import fact_score
 
 Array = npt.NDArray[np.float64]

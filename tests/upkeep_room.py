@@ -15,7 +15,7 @@ from muniment.store.watermark import count_tail, users_behind
 
 __all__ = ["MADE", "SameSalts", "clock_ahead", "leases", "load", "made", "tail", "users_waiting", "worker"]
 
-MADE = ("segments", "extracts", "episodes", "statements")
+MADE = ("segments", "episodes", "statements")
 """Tables that upkeep writes, whose bytes do not hang on who does it."""
 BASE = datetime(2026, 5, 1, 12, tzinfo=UTC)
 

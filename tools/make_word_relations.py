@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from muniment.core.text.analyzer import stem
 
-READER = Path(__file__).parent.parent / "src" / "muniment" / "verify" / "facts" / "related.py"
+READER = Path(__file__).parent.parent / "src" / "muniment" / "verify" / "facts" / "_senses.py"
 TARGET = READER.parent / "data" / "relations.bin"
 SENSES_MAX = 4
 """Of a verb only its commonest senses: with all of them nearly every verb is related to "take"."""
@@ -163,7 +163,7 @@ def ordinary(folder: Path, counted: dict[str, int]) -> list[str]:
 def lay_out(
     verbs: list[str], nouns: list[str], opposed: list[str], ordinary_words: list[str], forms: list[str]
 ) -> bytes:
-    """A sorted line for each word, then the wider groups of each group of verbs: `related.py` looks words up in it."""
+    """A sorted line for each word, then the wider groups of each group of verbs: `_senses.py` looks words up in it."""
     rows: dict[str, tuple[list[str], list[str], list[str], list[str]]] = {}
 
     def row(word: str) -> tuple[list[str], list[str], list[str], list[str]]:

@@ -31,6 +31,7 @@ const SECTION: Record<string, string> = {
   fact: "facts",
   procedure: "procedures",
   summary: "short_term_summary",
+  profile: "short_term_summary",
   quote: "short_term_summary",
   loop: "short_term_summary",
   turn: "short_term_summary",
@@ -79,6 +80,13 @@ export function candidates(pool: Pool): Map<string, Candidate> {
     ...named(
       "summary",
       pool.summary.map((line) => [line.evidence_id, { text: line.text, ts: line.ts, sources: [line.evidence_id] }]),
+    ),
+    ...named(
+      "profile",
+      (pool.profile ?? []).map((each) => [
+        each.turn.id,
+        { ...turn(each.turn), text: [...each.turn.text].slice(each.start, each.end).join("") },
+      ]),
     ),
     ...named(
       "quote",

@@ -52,7 +52,7 @@ export function effect(candidate: Counted, baseline: Counted): number | null {
 }
 
 export function phases(stats: RuleStats): [string, Counted, Counted][] {
-  return (["trial", "hold", "matched"] as const).map((name) => [
+  return (["trial", "hold"] as const).map((name) => [
     name,
     sum(stats[name].candidate),
     sum(stats[name].baseline),

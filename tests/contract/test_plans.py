@@ -77,7 +77,6 @@ KEYS: dict[str, Select | Find] = {
     "a page backwards": Select("entries", _SESSION, ("seq",), after=(100,), descending=True, limit=50),
     "a range": Select("entries", (*_SESSION, ("seq", ">=", 4000))),
     "last mark of a session": Select("marks", _SESSION, ("user_id", "session_id", "number"), descending=True, limit=1),
-    "extracts of a session": Select("extracts", _SESSION),
     "the newest items with a term": Select(
         "item_terms", (("owner", "=", "u7"), ("term", "=", 7)), ("placed_at", "item_id"), descending=True, limit=9
     ),

@@ -34,9 +34,8 @@ from muniment.research.url_check import read_text
 from muniment.runs.fold import failure_fingerprint
 from muniment.runs.narrative import escaped
 from muniment.store.secrets import redact_text, redact_value
-from muniment.verify.facts.claims import read_claim
-from muniment.verify.facts.evidence import pick_evidence
-from muniment.verify.facts.source import Source, SourceText
+from muniment.verify.facts._source import Source, SourceText, read_claim
+from muniment.verify.facts.check import pick_evidence
 from products import for_each
 
 

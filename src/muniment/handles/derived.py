@@ -111,7 +111,7 @@ def derived(kinds: Mapping[str, Derivation] | None = None) -> Derived:
     return Derived(
         kinds=derivations() if kinds is None else kinds,
         index=RecallIndex(),
-        extracts=SessionRows(SessionPlaces()),
+        sessions=SessionRows(SessionPlaces()),
         marks=mark_faults,
     )
 

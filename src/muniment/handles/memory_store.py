@@ -25,9 +25,9 @@ if TYPE_CHECKING:
         ScrubbedFiles,
         UserState,
     )
-    from muniment.verify.eval_running import Answerer
     from muniment.verify.evals.questions import EvalQuestion
     from muniment.verify.evals.report import EvalReport
+    from muniment.verify.evals.run import Answerer
 
 __all__ = ["MemoryStore"]
 
@@ -119,9 +119,9 @@ class MemoryStore:
         with `cite` it is reminded to cite. `user_id` and `agent_id` are for questions that name none.
         """
         from muniment.core.policy import policy_named
-        from muniment.verify.eval_running import run_eval
-        from muniment.verify.evals.arms import make_arms
         from muniment.verify.evals.questions import Placed, read_questions
+        from muniment.verify.evals.report import make_arms
+        from muniment.verify.evals.run import run_eval
 
         asked = read_questions(Placed(f"question {number}", each) for number, each in enumerate(questions, 1))
         named = {label: policy_named(self._ctx.policy, policy) for label, policy in (policies or {}).items()}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, NamedTuple, cast
 
-from muniment.core.ports.engine import Reader, Transaction
+from muniment.core.ports.engine import Condition, Reader, Transaction
+from muniment.core.ports.rows import chunked, texts
+from muniment.core.ports.schema import LINKS
 from muniment.core.requests import Expect, Request, TextOrNone, checked
 from muniment.core.scope import lowest_trust
 from muniment.errors import InvalidInput, InvalidRecord, QuoteMismatch
@@ -93,12 +95,15 @@ def propose_in(tx: Transaction, writer: Writer, proposed: Proposed, ids: tuple[s
 
 
 def _known(tx: Transaction, writer: Writer, request: FactRequest) -> str | None:
+    """The candidate of this value from these sources; only what rests on the first of them is read."""
     key = cleaned(writer.ctx, request.key)
     value = cleaned(writer.ctx, request.value, key)
-    for _, stored in _stored(tx, writer, key):
-        is_same = stored.sources == request.sources and stored.valid_to == request.valid_to
-        if is_same and same_value(stored.value, value):
-            return stored.candidate_id
+    resting = texts(tx, LINKS, "item_id", (("source_id", "in", request.sources[:1]),))
+    for ids in chunked(resting):
+        for _, stored in _stored(tx, writer, ("id", "in", ids), ("name", "=", digest_name(key))):
+            is_same = stored.sources == request.sources and stored.valid_to == request.valid_to
+            if is_same and same_value(stored.value, value):
+                return stored.candidate_id
     return None
 
 
@@ -252,10 +257,8 @@ def check_status(status: str | None) -> None:
         raise InvalidInput(f"{status!r:.40} is not a status", path="$.status", hint="proposed, promoted or declined")
 
 
-def _stored(reader: Reader, writer: Writer, key: str | None = None) -> list[tuple[Item, StoredCandidate]]:
-    where: tuple[Any, ...] = (("kind", "=", "candidate"), ("user_id", "=", writer.scope.user_id))
-    if key is not None:
-        where = (*where, ("name", "=", digest_name(key)))
+def _stored(reader: Reader, writer: Writer, *more: Condition) -> list[tuple[Item, StoredCandidate]]:
+    where: tuple[Condition, ...] = (("kind", "=", "candidate"), ("user_id", "=", writer.scope.user_id), *more)
     return [(item, StoredCandidate.from_wire(item.plain())) for item in newest_items(reader, where)]
 
 

@@ -1,7 +1,7 @@
 """A user's search index: stored blocks that follow the ledger behind a watermark, and the same turns in memory.
 
 Appending indexes nothing. A user's entries are numbered 1 to `users.tail`, and `users.indexed` says up to which of them
-the stored blocks, extracts and episodes go. `follow` moves it on, one piece in each transaction; several processes may
+the stored blocks and episodes go. `follow` moves it on, one piece in each transaction; several processes may
 do so at once, and one that is killed leaves a valid position. The entries behind the watermark, the tail, are read from
 the ledger and analysed when they are asked for, so that a search finds the same wherever the watermark is.
 
@@ -505,17 +505,14 @@ def _write_piece(piece: _Piece, vectors: Vectors | None, tx: Transaction) -> boo
 
 def _session_pieces(piece: _Piece) -> list[SessionPiece]:
     """The entries of a piece by their sessions."""
-    from muniment.memory.episodes.cuts import TurnPlace
-    from muniment.memory.session_rows import SessionPiece
+    from muniment.memory.session_rows import SessionPiece, TurnPlace
 
     made: dict[str, SessionPiece] = {}
     for place in piece.places:
-        own = made.get(place.session_id) or SessionPiece(place.session_id, place.seq, place.seq, [], [])
+        own = made.get(place.session_id) or SessionPiece(place.session_id, place.seq, [])
         if place.was_turn:
             own.places.append(TurnPlace(place.seq, place.ts))
-        made[place.session_id] = own._replace(last=place.seq)
-    for entry, text in piece.said:
-        made[entry.scope.session_id].said.append((entry, text))
+        made[place.session_id] = own
     return list(made.values())
 
 
@@ -526,7 +523,7 @@ def reset(tx: Transaction, user_id: str, *, vectors: bool = True) -> int:
     moved = {"indexed": 0, "generation": user.generation + 1}
     of_user: tuple[Condition, ...] = (("user_id", "=", user_id),)
     dropped = 0
-    for name in ("segments", "extracts", "episodes", "statements"):
+    for name in ("segments", "episodes", "statements"):
         dropped += tx.do(Delete(name, of_user))
     if vectors:
         moved["embedded"] = 0

@@ -1,4 +1,4 @@
-"""The caller's own summary of a session: its sources are checked, and the newest of a session stands."""
+"""The caller's own summary of a session: its sources are checked, and the newest of a session holds."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ from muniment.memory.patches import (
     trust_of_evidence,
     write_patches,
 )
+from muniment.memory.turns import SessionLine
 from muniment.store.injection import reads_like_instructions
 from muniment.store.items import digest_name, latest, select_items
 from muniment.store.ledger import INSTRUCTION_LIKE, SESSION_SUMMARIZED
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Condition, Reader, Transaction
+    from muniment.core.scope import Scope
 
-__all__ = ["TEXT_CHARS_MAX", "newest_given", "summarize"]
+__all__ = ["TEXT_CHARS_MAX", "newest_given", "summarize", "summary_lines"]
 
 TEXT_CHARS_MAX = 8_000
 """Longer than this it is no summary. What has no room in a packet is cut there."""
@@ -70,6 +72,24 @@ def newest_given(reader: Reader, user_id: str, session_id: str) -> GivenSummary 
     )
     found = select_items(reader, where, order=("created_at", "id"), descending=True, limit=1)
     return GivenSummary.from_wire(found[0].plain()) if found else None
+
+
+def summary_lines(reader: Reader, scope: Scope) -> tuple[SessionLine, ...]:
+    """The caller's newest summary of a session as a line for its packets; nothing where there is none."""
+    given = newest_given(reader, scope.user_id, scope.session_id)
+    if given is None:
+        return ()
+    line = SessionLine(
+        evidence_id=given.summary_id,
+        text=given.text,
+        ts=given.given_at,
+        weight=0,
+        trust=given.trust,
+        kind="given",
+        sources=given.sources,
+        flags=given.flags,
+    )
+    return (line,)
 
 
 def _given(reader: Reader, summary_id: str) -> GivenSummary:

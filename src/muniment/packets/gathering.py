@@ -27,7 +27,7 @@ from muniment.memory.query import QUERY_CHARS_MAX
 from muniment.memory.reasons import NOTHING, Wanted, match_text, read_wanted
 from muniment.memory.results.call_marks import changed, did
 from muniment.memory.results.effects import WRITE
-from muniment.memory.summary_reading import RECENT_ENTRIES, read_summary
+from muniment.memory.summary_writing import summary_lines
 from muniment.memory.turn_reading import last_turns, turns_by_id
 from muniment.packets.admission import barred
 from muniment.packets.cued_turns import find_hits, read_cued, with_newest_own
@@ -50,8 +50,8 @@ from muniment.store.items import Item, latest, newest_items
 
 __all__ = ["Stores", "gather", "load_stores"]
 
-SESSION_TURNS = RECENT_ENTRIES
-"""How far back in this session the summary and the loops look."""
+SESSION_TURNS = 60
+"""How far back in this session open questions are looked for."""
 TOOL_CHARS_MAX = 200
 _WROTE = term_hash(did(WRITE))
 """The mark of a call that changed, created or ended something."""
@@ -84,7 +84,7 @@ def gather(
         session = _last(ctx, reader, request, _in_session(request, scope.session_id), SESSION_TURNS)
     window = session[-policy.compose.window_turns :] if policy.compose.window_turns else session[:0]
     about = {hit.turn.id: hit.turn for hit in found.hits}  # of a long result, what matches the query
-    summary = None if request.exclude_session else read_summary(ctx, reader, scope, session)
+    summary = () if request.exclude_session else summary_lines(reader, scope)
     profile = () if policy.memory.profile.share == 0 else _profile(ctx, reader, request, policy)
     run = gather_run(
         reader,
@@ -105,7 +105,7 @@ def gather(
         "insights": stores.insights,
         "hits": quotable.hits,
         "window": tuple(about.get(read.turn.id, read.turn) for read in window),
-        "summary": () if summary is None else summary.lines,
+        "summary": summary,
         "loops": (*run.loops, *_gleaned(ctx, scope.tenant_id, _loops, _within(session, cues))),
         "tools": tools,
         "episodes": episodes.episodes,
@@ -119,7 +119,6 @@ def gather(
                 *_beside(index, scope.session_id, len(window), len(tools)),
                 *stores.not_gathered,
                 *run.not_gathered,
-                *(NotGathered.of(*counted) for counted in (() if summary is None else summary.not_gathered)),
             )
             if counted.reasons
         ),

@@ -323,7 +323,7 @@ def _write(
     _store_entries(tx, filled)
     _project(ctx, tx, filled)
     for part in filled:
-        ctx.derived.extracts.extend(tx, *part.place, part.rows[-1].seq, len(part.rows))
+        ctx.derived.sessions.extend(tx, *part.place, part.rows[-1].seq, len(part.rows))
     return parts
 
 

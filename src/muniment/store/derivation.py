@@ -173,10 +173,6 @@ class SessionFold(Protocol):
         what cannot wait for the index is written here."""
         ...
 
-    def remove(self, tx: Transaction, entry_ids: Sequence[str]) -> int:
-        """Make anew what was made of these entries, which were emptied; answers how many rows."""
-        ...
-
     def rebuild(self, tx: Transaction, user_id: str) -> None:
         """Make everything of a user anew from the ledger."""
         ...
@@ -202,6 +198,6 @@ class Derived:
 
     kinds: Mapping[str, Derivation]
     index: TurnIndex
-    extracts: SessionFold
+    sessions: SessionFold
     marks: Callable[[Reader, tuple[Condition, ...]], Iterator[tuple[str, str]]] | None = None
     """The evidence of marks that are not those of the builds that gave them, and why; of items of a scope."""

@@ -772,7 +772,6 @@ def empty_rows(
     touched = sorted(users_of(tx, entry_ids), key=lock_rank)
     advance(tx, USERS, [UserRow(user_id, tail=0, indexed=0, embedded=0, generation=1) for user_id in touched])
     try:
-        counts["extracts"] = ctx.derived.extracts.remove(tx, entry_ids)
         return counts | ctx.derived.index.remove(tx, entry_ids)
     except StoreDamaged:  # an index that cannot be read goes as a whole
         counts[INDEX_DROPPED] = 0

@@ -331,7 +331,7 @@ def _write_batch(
     insert(tx, BLOBS, new_blobs)
     for (user_id, session_id), rows in groupby(new_entries, key=lambda row: (row.user_id, row.session_id)):
         added = list(rows)
-        ctx.derived.extracts.extend(tx, user_id, session_id, added[-1].seq, len(added))
+        ctx.derived.sessions.extend(tx, user_id, session_id, added[-1].seq, len(added))
     done.update(entries=len(new_entries), blobs=len(new_blobs))
     items = _rows_of(batch, ItemRow)
     lost = _lost_of_runs(ctx, tx, gone | more) if items else {}

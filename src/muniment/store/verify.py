@@ -130,7 +130,7 @@ def rebuild(ctx: Context, tenant_id: str) -> RebuildReport:
         rebuild_terms(ctx, tx)
         users = sorted(set(stream_texts(tx, SESSIONS, "user_id")), key=lock_rank)
         for user_id in users:
-            ctx.derived.extracts.rebuild(tx, user_id)
+            ctx.derived.sessions.rebuild(tx, user_id)
         turns = sum(ctx.derived.index.rebuild(tx, tenant_id, user_id) for user_id in users)
         return RebuildReport(items=replay.items, repaired=tuple(repaired), turns=turns)
 
@@ -345,7 +345,7 @@ class _TenantCheck:
             self._breaks(address, head.seq + 1, None, "the session's head was altered")
         elif begun != session.created_at:
             self._breaks(address, 0, None, "the session's beginning was altered")
-        elif (found := self._extract_fault(session)) is not None:
+        elif (found := self._session_fault(session)) is not None:
             self._breaks(address, found[0], None, found[1])
 
     def _receipt_fault(self, row: EntryRow) -> str | None:
@@ -362,9 +362,9 @@ class _TenantCheck:
         self.counts["unreceipted"] += listed is None
         return "its receipt does not list it" if listed is not None and row.id not in listed else None
 
-    def _extract_fault(self, session: SessionRow) -> tuple[int, str] | None:
+    def _session_fault(self, session: SessionRow) -> tuple[int, str] | None:
         try:
-            return self.ctx.derived.extracts.fault(self.reader, session.user_id, session.session_id, session.head_seq)
+            return self.ctx.derived.sessions.fault(self.reader, session.user_id, session.session_id, session.head_seq)
         except StoreDamaged as error:
             return 0, error.message
 

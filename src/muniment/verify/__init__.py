@@ -1,10 +1,8 @@
-"""What can be said of an output: static checks, facts against evidence, execution in a sandbox, regression tests; and
-of a memory: questions whose answers are known.
+"""Verification: constraints, facts against evidence, execution in a sandbox, regression tests; and evals of a memory.
 
 No layer needs a model, and none believes the output under test: what could be forged by it is UNKNOWN. It never runs
 anything outside a sandbox.
 
-Read `verifying` (one output from start to end), `composition` and `verdicts` (how layers become one result), `static`
-(the constraint language), `facts.checking` (sentence by sentence), `sandbox.session`, `regression`; then
-`eval_running` and `evals`. `taxonomy` holds the registered words of a verifier.
+Read `verify` (one output from start to end), `results` (how layers become one result), `constraints`, `facts.check`,
+`sandbox.harness`, `regression`; then `evals.run`. `taxonomy` is the form of the registered words of a verifier.
 """

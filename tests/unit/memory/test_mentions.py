@@ -76,6 +76,26 @@ def test_a_mention_costs_the_same_however_many_there_are(any_mem: Memory, monkey
 
 
 @pytest.mark.req("MP-06")
+def test_extracting_a_mention_reads_no_more_after_many(any_mem: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = any_mem.run(user_id="ana")
+    said = run.observe_many([{"role": "user", "content": f"My name is Ana. Day {n}."} for n in range(MENTIONS)])
+    engine, costs = any_mem._ctx.engine, []
+    write: Callable[..., Any] = engine.write
+    for entry in said:
+        noted: list[int] = []
+
+        def counted(_: Any, tenant: str, work: Callable[[Any], Any], noted: list[int] = noted) -> Any:
+            return write(tenant, lambda tx: work(Counted(tx, noted)))
+
+        with monkeypatch.context() as patched:
+            patched.setattr(type(engine), "write", counted)
+            (candidate,) = run.extract(event_ids=[entry.id])
+        costs.append((len(noted), sum(noted)))
+    assert len(set(costs[FIRST_KEPT:])) == 1
+    assert run.extract(event_ids=[said[-1].id]) == [candidate]
+
+
+@pytest.mark.req("MP-06")
 def test_a_later_mention_that_says_more_is_kept(any_mem: Memory) -> None:
     run = any_mem.run(user_id="ana")
     mention(run, 2 * FIRST_KEPT, confidence=0.4)

@@ -225,7 +225,6 @@ def test_a_store_that_does_not_index_verifies_and_finds_nothing(make: Maker) -> 
     assert _position(mem) == (0, 0, 301)
     assert run.search("flat") == []
     assert len(list(mem.ledger.episodes(user_id="ana"))) > 0
-    assert run.compose("planner", query="flat").pool.summary
     assert mem.verify().ok
     mem.store.rebuild()
     assert mem.verify().ok

@@ -357,7 +357,8 @@ def test_what_is_said_while_a_build_is_composed_is_in_nobodys_way(mem: Memory, m
 @pytest.mark.req("LG-08")
 def test_what_a_purpose_does_not_hear_is_in_no_summary_either(mem: Memory) -> None:
     run = mem.run(user_id="ana", session_id="s1")
-    run.observe("assistant", "I'll send you the reservation in Kallio by Thursday.", ts="2026-10-31T10:00:00Z")
+    said = run.observe("assistant", "I'll send you the reservation by Thursday.", ts="2026-10-31T10:00:00Z")
+    run.summarize("A reservation in Kallio is on its way.", sources=[said.id])
     for number in range(8):
         run.observe("user", f"Then we talked about topic{number}.", ts=f"2026-10-31T10:0{number + 1}:00Z")
     deaf = muniment.Policy.from_wire({"policy_id": "deaf", "compose": {"barred_trust_planner": ["assistant"]}})

@@ -93,7 +93,6 @@ STAYS = {
     "lineages": {"item_id": "an id", "user_id": "a name", "turns": "ids"},
     "marks": {"user_id": "a name", "session_id": "a name", "evidence_id": "an id"},
     "item_terms": {"owner": "a name", "placed_at": "a time", "item_id": "an id"},
-    "extracts": {"user_id": "a name", "session_id": "a name"},
     "episodes": {"user_id": "a name", "session_id": "a name", "started_at": "a time", "ended_at": "a time"},
     "statements": {"user_id": "a name"},
     "places": {

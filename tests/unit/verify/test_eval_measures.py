@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from muniment.verify.evals.bm25 import PlainBm25
 from muniment.verify.evals.measures import MEASURES, Given, Miss, Piece, Wanted, judge, misses_of, passes
 from muniment.verify.evals.questions import EvalQuestion
+from muniment.verify.evals.run import PlainBm25
 from products import for_each
 
 

@@ -7,8 +7,14 @@ from typing import Any
 import pytest
 
 from muniment.errors import InvalidInput
-from muniment.verify.evals.first_questions import KnownValue, first_questions
-from muniment.verify.evals.questions import EvalQuestion, Placed, read_question, read_questions
+from muniment.verify.evals.questions import (
+    EvalQuestion,
+    KnownValue,
+    Placed,
+    first_questions,
+    read_question,
+    read_questions,
+)
 from products import for_each
 
 GOOD: dict[str, Any] = {"question": "Where does Ana live?", "answers": ["Berlin"]}

@@ -11,8 +11,7 @@ import muniment
 from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.errors import Forbidden, InvalidInput
 from muniment.surfaces.client.subhandles import RemoteMemoryStore
-from muniment.verify.evals.gate import Least, check_least, compare, junit_cases, read_baseline
-from muniment.verify.evals.report import EvalReport
+from muniment.verify.evals.report import EvalReport, Least, check_least, compare, junit_cases, read_baseline
 from products import for_each
 
 HOME = {

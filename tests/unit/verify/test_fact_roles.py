@@ -9,8 +9,8 @@ import pytest
 
 from muniment.core.policy import FactCheckPolicy
 from muniment.verify.facts import SourceText, check_facts
-from muniment.verify.facts.roles import Phrase, find_breaks, read_roles
-from muniment.verify.facts.words import read_words
+from muniment.verify.facts._roles import Phrase, find_breaks, read_roles
+from muniment.verify.facts._words import read_words
 from products import for_each
 
 POLICY = FactCheckPolicy()
@@ -165,7 +165,6 @@ def test_roles_of_any_row_of_words(text: str) -> None:
         ("Running makes the heart muscle stronger and improves breathing.", "Running not only strengthens the heart."),
         ("The drug was approved in 1987 in Norway. It cured the rash.", ". It was approved in 1987 in Norway."),
         ("The two rivers, Elbe and Oder, froze in 1709.", "Two rivers froze in 1709."),
-        ("Pavel Orlik died in the storm of 1903.", "Pavel Orlik did not survive the storm of 1903."),
         ("Dvorak refused to attend the opening of the furnace.", "Dvorak did not attend the opening of the furnace."),
     ],
 )

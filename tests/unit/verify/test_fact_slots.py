@@ -11,8 +11,9 @@ from muniment.contracts.runs import FGFCUnit
 from muniment.core.policy import FactCheckPolicy
 from muniment.core.text.analyzer import stem
 from muniment.verify.facts import Source, SourceText, check_facts, check_source
-from muniment.verify.facts.checking import judge_units
-from muniment.verify.facts.related import is_irregular, is_ordinary, is_verb, relation, table_opposed
+from muniment.verify.facts._senses import is_irregular, is_ordinary, is_verb, relation
+from muniment.verify.facts._senses import opposed as table_opposed
+from muniment.verify.facts.check import judge_units
 from products import for_each
 
 POLICY = FactCheckPolicy()
@@ -73,7 +74,6 @@ TRUE = [
     ("passive", "Ostrava Steel was acquired by Veldkamp in March 2019."),
     ("passive", "Veldkamp was founded by Katrin Bauer in Rotterdam in 1974."),
     ("passive", "The purchase was criticised by Marek Dvorak."),
-    ("synonym", "Veldkamp bought Ostrava Steel in March 2019 for 420 million euros."),
     ("synonym", "Katrin Bauer established Veldkamp in Rotterdam in 1974."),
     ("noun", "The acquisition of Ostrava Steel by Veldkamp was in March 2019."),
     ("alias", "The EC approved the merger on 7 May 2019."),

@@ -11,8 +11,8 @@ import pytest
 from muniment.core.policy import FactCheckPolicy
 from muniment.core.text.word_lists import read_data
 from muniment.verify.facts import Source, SourceText, check_source
-from muniment.verify.facts.alignment import Signs
-from muniment.verify.facts.swap_trees import swap_score
+from muniment.verify.facts._slots import Signs
+from muniment.verify.facts._swaps import swap_score
 from products import for_each
 
 POLICY = FactCheckPolicy()

@@ -6,10 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.verify.facts.source import Source, SourceText
-from muniment.verify.facts.synonyms import alike, opposed
-from muniment.verify.facts.units import unit_of
-from muniment.verify.facts.words import read_words
+from muniment.verify.facts._source import Source, SourceText
+from muniment.verify.facts._words import read_words, unit_of
 from products import for_each
 
 
@@ -71,13 +69,6 @@ def test_units(text: str, unit: str | None) -> None:
     words = read_words(text)
     at = next(place for place, word in enumerate(words) if word.kind == "number")
     assert unit_of(text, words, at) == unit
-
-
-def test_words_that_stand_for_each_other_and_words_that_do_not() -> None:
-    assert "declin" in alike("decreas")
-    assert "declin" in opposed("increas")
-    assert not opposed("increas") & {"increas", "rise"}
-    assert alike("zyzzyva") == opposed("zyzzyva") == frozenset()
 
 
 def test_nearness_of_two_words() -> None:

@@ -38,8 +38,8 @@ with muniment.open(":memory:") as mem:
             early = [name for name in sys.modules if name.startswith("muniment.verify.facts")]
         found.append({"patterns": counts["patterns"], "tables": sorted(counts["tables"])})
         counts["patterns"], counts["tables"] = 0, []
-from muniment.verify.facts import related
-print(json.dumps({"calls": found, "words": related._entry.cache_info().currsize, "facts": early}))
+from muniment.verify.facts import _senses
+print(json.dumps({"calls": found, "words": _senses._entry.cache_info().currsize, "facts": early}))
 """
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from muniment.core.policy import FactCheckPolicy
 from muniment.verify.facts import SourceText, check_facts
-from muniment.verify.facts.scoring import DOUBT_SIGNS, WORDING_SIGNS, log_odds, pressed, read_signs
+from muniment.verify.facts._score import DOUBT_SIGNS, WORDING_SIGNS, log_odds, pressed, read_signs
 from muniment.verify.outputs import Finding
 from muniment.verify.results import compose_result, fact_score, unit_score
 from products import for_each

@@ -30,7 +30,6 @@ __all__ = [
     "CLEARINGS",
     "ENTRIES",
     "EPISODES",
-    "EXTRACTS",
     "IDEMPOTENCY_KEYS",
     "ITEMS",
     "ITEM_TERMS",
@@ -67,7 +66,6 @@ __all__ = [
     "Column",
     "EntryRow",
     "EpisodeRow",
-    "ExtractRow",
     "IdempotencyKeyRow",
     "ItemRow",
     "ItemTermRow",
@@ -386,18 +384,6 @@ class MarkRow(NamedTuple):
     evidence_id: str
 
 
-class ExtractRow(NamedTuple):
-    """What was settled in a stretch of a session, as places in its entries; no row where nothing was.
-
-    A stretch is so many consecutive entries; `first` is the number of the first.
-    """
-
-    user_id: str
-    session_id: str
-    first: int
-    data: bytes
-
-
 class EpisodeRow(NamedTuple):
     """A stretch of a session that belongs together in time, as numbers of its entries. It holds no word."""
 
@@ -714,14 +700,6 @@ MARKS = _table(
     unique={("user_id", "session_id", "evidence_id"): "the number of a piece of evidence"},
     forms=_forms(id="evidence_id", name="user_id session_id"),
 )
-EXTRACTS = _table(
-    "extracts",
-    ExtractRow,
-    key=("user_id", "session_id", "first"),
-    content=("data",),
-    forget="reindex",
-    forms=_forms(name="user_id session_id", packed="data"),
-)
 EPISODES = _table(
     "episodes",
     EpisodeRow,
@@ -798,7 +776,6 @@ TABLES: tuple[Table[Any], ...] = (
     SEGMENTS,
     VECTORS,
     MARKS,
-    EXTRACTS,
     EPISODES,
     STATEMENTS,
     PLACES,

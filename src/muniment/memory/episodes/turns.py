@@ -9,9 +9,7 @@ from typing import NamedTuple
 
 from muniment.core.text.analyzer import analyze
 from muniment.core.text.sentences import sentence_spans
-from muniment.memory.episodes.agreements import Agreement, agreements_in
 from muniment.memory.turns import Turn
-from muniment.store.ledger import INSTRUCTION_LIKE
 
 __all__ = ["LINE_CHARS_MAX", "ReadTurn", "Sentence"]
 
@@ -28,8 +26,6 @@ _OF_ONESELF = re.compile(
 """How somebody begins who speaks of themselves: "I am vegan." says much in one word."""
 _CIVIL = "sorry agree fine understand hope thank thanks appreciate glad ready okay ok see hear guess wonder promise"
 """What people say of themselves without telling anything."""
-_SETTLING = ("user", "assistant")
-"""Whose words can settle something, by where they come from."""
 _NAME = re.compile(r" (?<=[\w,] )[A-Z][a-z]")
 _LABEL = re.compile(r"\s*#{1,6}\s.*|.*[:：]\s*[*_]*\s*", re.DOTALL)
 """A heading, or what only leads to what follows: by itself it says nothing."""
@@ -60,21 +56,9 @@ class ReadTurn:
     @cached_property
     def sentences(self) -> tuple[Sentence, ...]:
         """The sentences of the turn that may stand for it in a list."""
-        found = (_sentence(self.turn, self.turn.text[start:end]) for start, end in self._spans)
+        spans = sentence_spans(self.turn.text[:TURN_CHARS_MAX])
+        found = (_sentence(self.turn, self.turn.text[start:end]) for start, end in spans)
         return tuple(sentence for sentence in found if sentence is not None)
-
-    @cached_property
-    def agreements(self) -> tuple[Agreement, ...]:
-        """What the turn settles. What comes from outside, or reads like orders from there, settles nothing (LG-08)."""
-        turn = self.turn
-        if turn.trust not in _SETTLING or INSTRUCTION_LIKE in turn.flags:
-            return ()
-        return tuple(agreements_in(turn.role, turn.text, self._spans if len(turn.text) <= TURN_CHARS_MAX else None))
-
-    @cached_property
-    def _spans(self) -> list[tuple[int, int]]:
-        """Where the sentences stand in the part that is looked at for a summary."""
-        return sentence_spans(self.turn.text[:TURN_CHARS_MAX])
 
 
 def _sentence(turn: Turn, text: str) -> Sentence | None:

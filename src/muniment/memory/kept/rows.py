@@ -47,11 +47,6 @@ class SessionPlaces:
         if is_kept(user_id, session_id):
             _place(tx, list(_entries(tx, user_id, session_id, last_seq - written)))
 
-    def remove(self, tx: Transaction, entry_ids: Sequence[str]) -> int:
-        """Their rows have gone with them: what is forgotten of a value is all that ever stood under its name."""
-        del tx, entry_ids
-        return 0
-
     def rebuild(self, tx: Transaction, user_id: str) -> None:
         if not is_corpus(user_id):
             return

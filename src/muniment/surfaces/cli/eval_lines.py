@@ -9,9 +9,8 @@ from muniment.surfaces.cli.explained import REASONS
 from muniment.surfaces.cli.terminal import Cell, counted, one_line, strong, style, table
 
 if TYPE_CHECKING:
-    from muniment.verify.evals.gate import BaselineDiff
     from muniment.verify.evals.measures import Miss
-    from muniment.verify.evals.report import ArmSummary, Asked, Difference, EvalReport
+    from muniment.verify.evals.report import ArmSummary, Asked, BaselineDiff, Difference, EvalReport
 
 __all__ = ["baseline_lines", "difference_words", "miss_words", "missed_words", "report_lines"]
 

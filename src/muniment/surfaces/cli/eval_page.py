@@ -15,8 +15,7 @@ from muniment.surfaces.cli.eval_lines import difference_words, miss_words
 from muniment.verify.evals.measures import MEASURES
 
 if TYPE_CHECKING:
-    from muniment.verify.evals.gate import BaselineDiff
-    from muniment.verify.evals.report import ArmSummary, Asked, EvalReport, Scored
+    from muniment.verify.evals.report import ArmSummary, Asked, BaselineDiff, EvalReport, Scored
 
 __all__ = ["eval_page"]
 

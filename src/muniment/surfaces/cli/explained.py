@@ -21,6 +21,7 @@ SECTION_OF = {
     "fact": "facts",
     "procedure": "procedures",
     "summary": "short_term_summary",
+    "profile": "short_term_summary",
     "quote": "short_term_summary",
     "loop": "short_term_summary",
     "turn": "short_term_summary",

@@ -1,6 +1,3 @@
-"""What an eval decides: which questions there are, what an arm gave, how that is measured, compared and shown.
-
-Pure: questions, packets, hits and answers go in, measures and reports come out. `verify.eval_running` asks the store.
-Read `questions` (the file), `given` (what an arm gave), `measures` (what it is worth), `answers` (a model's answers),
-`report` (one run of it), `baseline` (against the one before), `page` (for people).
+"""Evals of a memory: `questions` (the file), `measures` (what an arm gave, and its worth), `report` (one run, against
+the one before), `run` (asks the store). All but `run` are pure: the same inputs give the same bytes.
 """

@@ -3,8 +3,8 @@
 `check_facts` gives an `FGFCReport`; `verify.results` reads a verdict, reason codes and a score from it.
 """
 
-from muniment.verify.facts.checking import check_facts, check_source
-from muniment.verify.facts.source import Source, SourceText
+from muniment.verify.facts._source import Source, SourceText
+from muniment.verify.facts.check import check_facts, check_source
 
 __all__ = [
     "Source",

@@ -19,14 +19,13 @@ from muniment.surfaces.cli.parameters import Word
 from muniment.surfaces.cli.reading import model_address, policy_given, write_bytes
 from muniment.surfaces.cli.terminal import counted, progress_bar, style
 from muniment.surfaces.settings import Settings, open_store
-from muniment.verify.evals.arms import K
+from muniment.verify.evals.report import K
 
 if TYPE_CHECKING:
     from muniment.core.outside.http import ChatModel
     from muniment.handles.memory import Memory
-    from muniment.verify.evals.first_questions import KnownValue
-    from muniment.verify.evals.gate import BaselineDiff, Least
-    from muniment.verify.evals.report import EvalReport
+    from muniment.verify.evals.questions import KnownValue
+    from muniment.verify.evals.report import BaselineDiff, EvalReport, Least
 
 __all__ = ["init", "questions"]
 
@@ -38,8 +37,8 @@ _LEAST_HINT = "such as --min recall=.8, or --min 'packet 1024:recall=.9'"
 
 def _least_given(given: Sequence[str]) -> list[Least]:
     """`recall=.8`, or `packet 1024:recall=.8` of another arm than the first."""
-    from muniment.verify.evals.gate import Least
     from muniment.verify.evals.measures import MEASURES
+    from muniment.verify.evals.report import Least
 
     read = []
     for each in given:
@@ -139,8 +138,8 @@ def _ask(
     junit: Annotated[str | None, Word("Write JUnit XML.", metavar="FILE")] = None,
     html: Annotated[str | None, Word("Write a page.", metavar="FILE")] = None,
 ) -> _Result:
-    from muniment.verify.evals.gate import check_least, compare, read_baseline
     from muniment.verify.evals.questions import read_questions
+    from muniment.verify.evals.report import check_least, compare, read_baseline
 
     if cite and model is None:
         raise InvalidInput("nobody is asked to cite", path="$.cite", hint="give --model too")
@@ -247,7 +246,7 @@ def _write(result: _Result, wanted: dict[str, str | None]) -> None:
     """The files that were asked for."""
     from muniment.surfaces.cli.eval_lines import missed_words
     from muniment.surfaces.cli.eval_page import eval_page
-    from muniment.verify.evals.gate import junit_cases
+    from muniment.verify.evals.report import junit_cases
 
     report = result.report
     if wanted["save"] is not None:
@@ -314,7 +313,7 @@ class _Written(NamedTuple):
 
 def _init(call: Call, out: Annotated[str, Word(metavar="QUESTIONS")]) -> _Written:
     from muniment.core.canonical import canonical_bytes
-    from muniment.verify.evals.first_questions import first_questions
+    from muniment.verify.evals.questions import first_questions
 
     if Path(out).exists():
         raise Conflict(f"{out} is there already", hint="name another file")
@@ -334,7 +333,7 @@ def _init(call: Call, out: Annotated[str, Word(metavar="QUESTIONS")]) -> _Writte
 
 def _known(call: Call, user: str) -> list[KnownValue]:
     """What is and was known of a user, of facts that rest on events; and what was proposed and not decided."""
-    from muniment.verify.evals.first_questions import KnownValue
+    from muniment.verify.evals.questions import KnownValue
 
     run = call.memory.run(
         user_id=user, agent_id=call.settings.agent, session_id="eval", run_id="eval", tenant_id=call.tenant

@@ -7,8 +7,11 @@ was forgotten, or never said) the question is broken rather than missed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
+from math import log
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -23,13 +26,9 @@ from muniment.packets.searching import search_user
 from muniment.store.context import Context
 from muniment.store.reading import content_of, list_entries
 from muniment.store.turns import is_turn, speaker_of
-from muniment.verify.evals.arms import Arm
-from muniment.verify.evals.bm25 import PlainBm25
 from muniment.verify.evals.measures import Given, Piece, Wanted, folded, judge, misses_of, passes
 from muniment.verify.evals.questions import EvalQuestion
-from muniment.verify.evals.report import Asked, EvalReport, Scored
-
-__all__ = ["BRIEFLY", "SESSION", "Answerer", "run_eval"]
+from muniment.verify.evals.report import Arm, Asked, EvalReport, Scored
 
 Answerer = Callable[[list[dict[str, Any]]], str]
 """A model: the messages of a chat in, its answer out."""
@@ -262,3 +261,45 @@ def _omitted(build: Build) -> dict[str, str]:
         for name, kind, id_ in candidates_of(build.pool, purpose)
         if kind in ("quote", "turn") and name in reasons
     }
+
+
+# -- the reference -------------------------------------------------------------------------------------
+
+_K1, _B = 1.2, 0.75
+_SIGNS = "\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"
+_WORD = re.compile(rf"[{_SIGNS}]+|[^\W_{_SIGNS}]+")
+
+
+def _words(text: str) -> Iterator[str]:
+    """Words in small letters; of scripts without blanks, pairs of signs."""
+    for word in _WORD.findall(text.casefold()):
+        if "\u3041" <= word[0] <= "\ud7a3" and len(word) > 1:
+            yield from (word[at : at + 2] for at in range(len(word) - 1))
+        else:
+            yield word
+
+
+class PlainBm25:
+    """The turns of one user, to be ranked for any number of questions."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        lengths: list[int] = []
+        self._turns: dict[str, list[tuple[int, int]]] = {}
+        for place, text in enumerate(texts):
+            counts = Counter(_words(text))
+            lengths.append(counts.total())
+            for word, count in counts.items():
+                self._turns.setdefault(word, []).append((place, count))
+        mean = sum(lengths) / len(lengths) if lengths else 1.0
+        self._size = len(lengths)
+        self._norms = [_K1 * (1 - _B + _B * length / (mean or 1.0)) for length in lengths]
+
+    def ranked(self, question: str) -> list[int]:
+        """The places of the turns that share a word with the question, best first; of equals, the first said."""
+        scores: dict[int, float] = {}
+        for word in dict.fromkeys(_words(question)):
+            held = self._turns.get(word, ())
+            weight = log(1 + (self._size - len(held) + 0.5) / (len(held) + 0.5))
+            for place, count in held:
+                scores[place] = scores.get(place, 0.0) + weight * count * (_K1 + 1) / (count + self._norms[place])
+        return sorted(scores, key=lambda place: (-scores[place], place))

@@ -8,31 +8,18 @@ from __future__ import annotations
 
 import zlib
 from bisect import bisect_left
-from collections.abc import Iterable, Set
+from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
 from muniment.core.limits import remembered
 from muniment.core.text.word_lists import read_data
 
-__all__ = [
-    "LIKE",
-    "SAME",
-    "Senses",
-    "is_irregular",
-    "is_ordinary",
-    "is_verb",
-    "nearest_kin",
-    "read_senses",
-    "relation",
-    "table_opposed",
-]
-
 _DIGEST = "a9daac05959d86e0f4e7aa5d7dfb2d4bb8ecda6c9972c62630adf03cfb8b2463"
 SAME, WIDER, SISTER = 0.9, 0.7, 0.35
 """How well a word stands for another: of one sense, one step wider or narrower, two senses of one wider."""
 LIKE = 0.7
-"""And one of a group any member of which may restate another (`synonyms`)."""
+"""What stands for a word at least so well is taken for it."""
 
 
 class Senses(NamedTuple):
@@ -97,7 +84,7 @@ def is_verb(term: str) -> bool:
 
 def relation(one: str, other: str) -> float:
     """How well a word can stand for another, by their stems: 1 the same, 0 not related."""
-    return 1.0 if one == other else nearest_kin(one, read_senses((other,)), frozenset())[0]
+    return 1.0 if one == other else nearest_kin(one, read_senses((other,)))[0]
 
 
 def read_senses(keys: Iterable[str]) -> list[Senses]:
@@ -105,11 +92,10 @@ def read_senses(keys: Iterable[str]) -> list[Senses]:
     return [Senses(key, *_entry(key)[:3]) for key in keys]
 
 
-def nearest_kin(key: str, others: Iterable[Senses], like: Set[str]) -> tuple[float, str]:
-    """How well one of some other words can stand for this one, and which; an empty word where none can. Those of
-    `like` can at least as well as a wider word."""
+def nearest_kin(key: str, others: Iterable[Senses]) -> tuple[float, str]:
+    """How well one of some other words can stand for this one, and which; an empty word where none can."""
     (_, verbs, above, nouns), best, which = read_senses((key,))[0], 0.0, ""
-    if not (verbs or nouns or like):
+    if not (verbs or nouns):
         return best, which
     for other, their_verbs, their_above, their_nouns in others:
         value = 0.0
@@ -122,8 +108,6 @@ def nearest_kin(key: str, others: Iterable[Senses], like: Set[str]) -> tuple[flo
                 value = SISTER
         if not value and not nouns.isdisjoint(their_nouns):
             value = SAME
-        if value < LIKE and other in like:
-            value = LIKE
         if value > best:
             best, which = value, other
             if value == SAME:  # no other word stands for it better
@@ -131,6 +115,6 @@ def nearest_kin(key: str, others: Iterable[Senses], like: Set[str]) -> tuple[flo
     return best, which
 
 
-def table_opposed(term: str) -> frozenset[str]:
+def opposed(term: str) -> frozenset[str]:
     """Stems of words that mean the opposite."""
     return _entry(term).opposites

@@ -1,30 +1,35 @@
-"""A claim laid beside the source slot by slot: is each slot's word there, and does it stand with the same words?
+"""The slots of a claim (who, did what, to whom, when, where, how many, denied or not), each set against the source.
 
 For each slot a few numbers are seen: is the word in the sentences that cover the claim best, near them, elsewhere or
-nowhere; how much of what stands around it in the claim stands around it in the source (`tie`), against how much of that
-the best sentence has without it (`frame`); does another word of its sort stand in its place (`rival`). Learned weights
-make one number of them: the log-odds that the slot was swapped (`matching`). Nothing here is random, and every sum is
-taken in the order of the words: the same bytes everywhere.
+nowhere; how much of what is around it in the claim is around it in the source (`tie`), against how much of that the
+best sentence has without it (`frame`); does another word of its sort take its place (`rival`). Learned weights make one
+number of them: the log-odds that the slot was swapped (`_swaps`). Nothing here is random, and every sum is taken in the
+order of the words: the same bytes everywhere.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from muniment.verify.facts.claims import Claim
-from muniment.verify.facts.contrast import Acts, Fillers, compare_verbs, fill_role
-from muniment.verify.facts.lexicon import GENDER, LINKS, NOT_ALONE, OPPOSED_LINKS, PASSIVE, denying_stems, negates
-from muniment.verify.facts.related import LIKE, SAME, is_irregular, table_opposed
-from muniment.verify.facts.slots import Slot, SlotKind, read_slots
-from muniment.verify.facts.source import Source
-from muniment.verify.facts.surroundings import CONTEXT_REACH, Surroundings
-from muniment.verify.facts.synonyms import opposed
-from muniment.verify.facts.words import Word
-
-__all__ = ["GROUP_OF", "Seen", "Signs", "is_settled", "look_at_slots"]
+from muniment.verify.facts._doubts import circumstance
+from muniment.verify.facts._roles import Acts, Fillers, compare_verbs, fill_role
+from muniment.verify.facts._senses import LIKE, SAME, is_irregular, nearest_kin, opposed
+from muniment.verify.facts._source import Claim, Source
+from muniment.verify.facts._words import (
+    ARTICLES,
+    GENDER,
+    LINKS,
+    NOT_ALONE,
+    OPPOSED_LINKS,
+    PASSIVE,
+    Word,
+    denying_stems,
+    negates,
+)
 
 _PLACES_MAX = 12
 _SLOTS_MAX = 100
@@ -461,7 +466,7 @@ def _opposite(key: str, claim: Claim, side: _Side) -> Word | None:
     """A word of the best sentence that means the opposite, which the claim does not have."""
     if key in claim.evidence:
         return None
-    against = opposed(key) | table_opposed(key)
+    against = opposed(key)
     sense = OPPOSED_LINKS.get(LINKS.get(key, ""))
     if not against and sense is None:
         return None
@@ -511,7 +516,7 @@ def _denial(claim: Claim, source: Source, slot: Slot, base: _Rest) -> Seen:
 def _is_opposed(claim: Claim, at: int) -> bool:
     """Does the evidence have the opposite of a word, which says the same as denying it?"""
     key = claim.words[at].key
-    return key not in claim.evidence and not claim.evidence.isdisjoint(opposed(key) | table_opposed(key))
+    return key not in claim.evidence and not claim.evidence.isdisjoint(opposed(key))
 
 
 def _lost_denials(claim: Claim, source: Source, side: _Side) -> Iterator[Seen]:
@@ -547,3 +552,188 @@ def _lost_denials(claim: Claim, source: Source, side: _Side) -> Iterator[Seen]:
 def _denied(words: Sequence[Word], position: int) -> bool:
     near = words[max(0, position - _DENIAL_REACH) : position]
     return any(negates(word.text, word.key) for word in near) or any(word.key in denying_stems() for word in near[-2:])
+
+
+# -- reading slots -------------------------------------------------------------------------------------
+
+SlotKind = Literal["subject", "object", "place", "time", "number", "verb", "polarity", "word"]
+SLOT_KINDS: tuple[SlotKind, ...] = ("subject", "object", "place", "time", "number", "verb", "polarity", "word")
+
+
+class Slot(NamedTuple):
+    """The places of a slot's words in the claim (`end` is behind the last), and the verb it hangs on (-1: none)."""
+
+    kind: SlotKind
+    at: int
+    end: int
+    verb: int = -1
+
+
+def read_slots(claim: Claim) -> list[Slot]:
+    """All slots, in reading order."""
+    slots: list[Slot] = []
+    verbs = [at for at, role in enumerate(claim.roles) if role == "verb"]
+    at = 0
+    while at < len(claim.words):
+        role, end = claim.roles[at], at + 1
+        if role == "name":
+            while end < len(claim.words) and claim.roles[end] == "name" and _adjoin(claim, end):
+                end += 1
+            verb = _nearest(verbs, at)
+            slots.append(Slot(_name_kind(claim, at, verb), at, end, verb))
+        elif role == "number":
+            kind: SlotKind = "time" if _is_year_at(claim, at) or _beside_month(claim, at) else "number"
+            slots.append(Slot(kind, at, end, _nearest(verbs, at)))
+        elif role == "date":
+            slots.append(Slot("time", at, end, _nearest(verbs, at)))
+        elif role == "verb":
+            slots.append(Slot("verb", at, end, at))
+        elif role == "negation":
+            slots.append(Slot("polarity", at, end, _nearest(verbs, at)))
+        elif role in ("word", "link"):
+            slots.append(Slot("word", at, end, _nearest(verbs, at)))
+        at = end
+    return slots
+
+
+def _adjoin(claim: Claim, at: int) -> bool:
+    return claim.text[claim.words[at - 1].end : claim.words[at].start] in (" ", "-", ". ", "")
+
+
+def _nearest(verbs: Sequence[int], at: int) -> int:
+    """Of the verbs, which rise, the one that stands nearest; the one before where two stand equally near."""
+    behind = bisect_left(verbs, at)
+    near = verbs[max(0, behind - 1) : behind + 1]
+    return min(near, key=lambda verb: (abs(verb - at), verb), default=-1)
+
+
+def _name_kind(claim: Claim, at: int, verb: int) -> SlotKind:
+    before = claim.words[at - 1].key if at else ""
+    if before in ARTICLES and at > 1:
+        before = claim.words[at - 2].key
+    if circumstance(claim, at) or before in ("to", "into", "across", "through"):
+        return "place"
+    return "subject" if verb < 0 or at < verb else "object"
+
+
+def _is_year_at(claim: Claim, at: int) -> bool:
+    text = claim.words[at].text
+    return len(text) == 4 and text.isdecimal() and "1500" <= text <= "2100"
+
+
+def _beside_month(claim: Claim, at: int) -> bool:
+    near = claim.roles[max(0, at - 1) : at + 2]
+    return "date" in near
+
+
+# -- surroundings --------------------------------------------------------------------------------------
+
+CONTEXT_REACH = 10
+_CONTEXT_MAX = 8
+_CLOSE_MAX = 3
+_NEAR_WORTH = 0.3
+"""What stands in the sentence before or behind counts so much."""
+_FAR_WORTH = 0.6
+"""What stands in the same sentence, but further away than in the claim, counts so much."""
+_SLACK = 3
+
+Context = Sequence[tuple[int, float]]
+"""The words of content around a slot, the nearest first, and what each counts."""
+
+
+class _Sight(NamedTuple):
+    """What a sentence shows of a word of the claim."""
+
+    whole: float
+    """How well it holds the word, wherever it stands."""
+    beside: float
+    """How well the sentence before or behind does."""
+    forms: list[tuple[float, list[int]]]
+    """Its forms there: how well each stands for it, and its places."""
+
+
+class Surroundings:
+    """A claim beside its source."""
+
+    def __init__(self, claim: Claim, source: Source) -> None:
+        self._claim = claim
+        self._source = source
+        self._sights: dict[int, dict[int, _Sight]] = {}
+        self._kin: dict[tuple[str, int], tuple[float, str]] = {}
+
+    def context(self, slot: Slot) -> Context:
+        """What stands around a slot."""
+        first, last = slot.at, slot.end - 1
+        near = [
+            (min(abs(at - first), abs(at - last)), at)
+            for at in self._claim.content
+            if -CONTEXT_REACH <= at - first <= CONTEXT_REACH + 1 + last - first and not first <= at <= last
+        ]
+        near.sort()
+        words, rarity = self._claim.words, self._source.rarity
+        return [(at, 1.0 / (1.0 + apart / 4) * rarity(words[at].key)) for apart, at in near[:_CONTEXT_MAX]]
+
+    def frame(self, context: Context) -> float:
+        """How much of a context the best sentences have, wherever it stands in them."""
+        best = 0.0
+        for place in self._claim.tops:
+            sights = self._sights.setdefault(place, {})
+            held = total = 0.0
+            for at, weight in context:
+                total += weight
+                held += weight * (sights.get(at) or self._see(place, at)).whole
+            best = max(best, held / total if total else 0.5)
+        return best
+
+    def ties(self, context: Context, place: int, shift: int) -> tuple[float, float]:
+        """How much of a context a sentence has near the slot's word (`shift`: from the claim's place to it); and how
+        much of the nearest words of it stands close to that word."""
+        sights = self._sights.setdefault(place, {})
+        held = total = close_held = close_total = 0.0
+        for number, (at, weight) in enumerate(context):
+            _, worth, forms = sights.get(at) or self._see(place, at)
+            close = 0.0
+            for degree, spots in forms:
+                far = degree * _FAR_WORTH
+                if far > worth:
+                    worth = far
+                if degree > close:
+                    for spot in spots:
+                        if -_SLACK <= spot - at - shift <= _SLACK:
+                            close = degree
+                            break
+            total += weight
+            held += weight * (close if close > worth else worth)
+            if number < _CLOSE_MAX:
+                close_total += weight
+                close_held += weight * close
+        return (held / total, close_held / close_total) if total else (0.5, 0.5)
+
+    def _see(self, place: int, at: int) -> _Sight:
+        rows, holds = self._source.positions(place), self._source.holds
+        whole = beside = 0.0
+        forms: list[tuple[float, list[int]]] = []
+        for key, degree in self._claim.variants[at]:
+            spots = rows.get(key)
+            if spots is not None:
+                forms.append((degree, spots))
+                whole = max(whole, degree)
+            elif holds(place - 1, key) or holds(place + 1, key):
+                beside = max(beside, degree * _NEAR_WORTH)
+        found = _Sight(max(whole, beside), beside, forms)
+        self._sights[place][at] = found
+        return found
+
+    def kin(self, key: str, places: Sequence[int]) -> tuple[float, str]:
+        """How well a word of some sentences can stand for this one, and which."""
+        best, which = 0.0, ""
+        for place in places:
+            found = self._kin.get((key, place))
+            if found is None:
+                source = self._source
+                is_there = key in source.content(place)
+                found = (1.0, key) if is_there else nearest_kin(key, source.senses(place))
+                self._kin[key, place] = found
+            if found[0] > best:
+                best, which = found
+        return best, which
