@@ -71,9 +71,9 @@ from muniment.store.ledger import EntryDraft, EntryKind, LedgerEntry, Receipt, R
 from muniment.store.load import LoadEvent, LoadReport, Progress
 from muniment.store.reports import Changes, ImportReport, RebuildReport, ScrubbedFiles, UserState, VerifyReport
 from muniment.traces.ingest import TraceReport
-from muniment.verify.evals.run import Answerer
 from muniment.verify.evals.questions import EvalQuestion
 from muniment.verify.evals.report import EvalReport
+from muniment.verify.evals.run import Answerer
 from muniment.verify.outputs import Output
 from muniment.verify.sandbox.harness import Harness
 

@@ -150,4 +150,4 @@ def test_a_policy_that_is_allowed_names_no_address() -> None:
                 look(name, section)
     durations = {f"policy.learn.{name}_ttl" for name in ("reasoning", "seed", "tactic", "working_set")}
     digests = {"policy.recall.evidence", "policy.recall.ranking"}
-    assert set(free) == durations | digests | {"policy.rollout.sot_profile"}
+    assert set(free) == durations | digests

@@ -856,28 +856,12 @@ class SelectPolicy(Record):  # RC-15
     """Rules of one run."""
     tokens_max: Positive = 512
     """Of all rules in one prompt; they are counted apart from recalled memory."""
-    domain_weight: Weight = 2
-    """Of a rule's domain being that of the run."""
-    family_weight: Weight = 2
-    """Of its task family being that of the run."""
-    bucket_weight: Weight = 1
-    """Of its bucket being that of the run."""
-    guardrail_weight: Weight = 1
-    """Of being a guardrail."""
-    statistics_weight: Weight = 1
-    """Of the rule's published pass rate: the lower bound where the impact is high."""
     near_duplicate: Share = 0.95
     """Two rules whose words are so alike (cosine) are one."""
     debias: bool = False
     """Weigh by 1/(p + 0.05), clipped, so that rules that seldom pass are tried too. Coverage, never an objective."""
-    debias_floor: OpenShare = 0.05
-    """What is added to p there."""
-    debias_max: Weight = 4
-    """Where it is clipped."""
     novelty_weight: Weight = 0
     """Of rules that have hardly been used."""
-    novelty_n: Positive = 10
-    """Fewer runs than this are hardly any."""
 
 
 class RuleStatsPolicy(Record):  # RC-16
@@ -885,10 +869,6 @@ class RuleStatsPolicy(Record):  # RC-16
 
     thin_n: Positive = 6
     """Fewer judged runs say nothing: `unknown`."""
-    ema_rate: OpenShare = 0.1
-    """How fast the moving average follows."""
-    uses_max: Positive = 100_000
-    """Judged runs of one rule that are read, newest first."""
 
 
 class LintPolicy(Record):
@@ -896,10 +876,6 @@ class LintPolicy(Record):
 
     body_tokens_max: Positive = 160
     """Of a rule's text."""
-    title_chars_max: Positive = 200
-    """Of its title."""
-    predicates_max: Positive = 16
-    """Conditions of one rule."""
     forbidden: Items[NonEmpty] = ()
     """Patterns (literal, any case) that no rule may hold, beside those that are always refused."""
 
@@ -959,10 +935,6 @@ class AdvancePolicy(Record):
     replay_tries: Positive = 2
     """How often each of them is asked with the rule, and as often without. Agents draw lots: asked once, a task says
     little."""
-    tasks_more: Positive = 5
-    """While it is on trial: its replay goes on once so many tasks have come that it was not tried on."""
-    gates_max: Positive = 3
-    """How often a rule may go through the gate as it is. One that was refused so often waits for a person."""
 
 
 class PromotePolicy(Record):
@@ -1033,19 +1005,12 @@ class RolloutPolicy(Record):  # RC-20
     policy_id: NonEmpty = "default"
     schema_version: Literal["rollout_policy.v1"] = "rollout_policy.v1"
 
-    refines_max: Annotated[Integer, Field(ge=0, le=1)] = 1
-    """How often a contrasting attempt may go over its own answer."""
-
     top_m: Positive = 3
     """Summaries that a synthesis reads."""
-    diversity_weight: Share = 0.3
-    """Of unlikeness to what is chosen already, against score."""
     summary_tokens_max: Annotated[Integer, Field(ge=256, le=512)] = 512
     """Of the summary of one attempt."""
     temperatures: Items[Weight] = (0.7, 0.3, 1.0, 0.5)
     """Of the attempts, in turn."""
-    sot_profile: NonEmpty = "sot_mini_v1"
-    """The name that a log gives to one call in which roles talk."""
     sot_turns_max: Annotated[Integer, Field(ge=2, le=3)] = 3
     """Turns of that talk."""
     output_bytes_max: Positive = 4 * 1024 * 1024
@@ -1120,8 +1085,6 @@ class PatterningPolicy(Record):  # RC-24
     """A response whose singular values differ by more is ill-conditioned."""
     ill_conditioned: Literal["refuse", "plan"] = "refuse"
     """`refuse`: a typed error. `plan`: a plan that keeps the base weights, says why, and can never be applied."""
-    weight_max: Annotated[Number, Field(gt=0, le=1)] = 1
-    """Of a probe that names no `max_weight`."""
     step_max: Annotated[Number, Field(gt=0, le=1)] = 0.25
     """No weight moves by more in one plan: a response is local. A longer step is shortened as a whole."""
     regress_max: Weight = 0.01

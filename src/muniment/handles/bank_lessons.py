@@ -39,12 +39,12 @@ _CONFIDENCE = 0.95
 
 def lesson_bank(ctx: Context, tenant_id: str, owner: str) -> LessonBank:
     """A bank's lessons, with the runs of both rooms."""
-    policy, most = ctx.policy.learn.lessons, ctx.policy.rules.stats.uses_max
+    policy = ctx.policy.learn.lessons
     read: dict[str | None, Sequence[LessonUse]] = {}  # by kind of work: one question answers for a page of its lessons
 
     def uses_of(reader: Reader, memory: StoredMemory) -> Sequence[LessonUse]:
         if memory.kind == "rule":
-            return [_use_of(use) for use in list_uses(reader, owner, memory.id, newest=most)]
+            return [_use_of(use) for use in list_uses(reader, owner, memory.id)]
         family = family_of(memory)
         if family not in read:
             read[family] = list_lesson_uses(reader, owner, family, policy.uses_max)

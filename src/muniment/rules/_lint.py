@@ -412,6 +412,7 @@ def _character_name(char: str) -> str:
 
 # == lint =============================================================================================================
 
+_PREDICATES_MAX, _TITLE_CHARS_MAX = 16, 200
 _CHARS_MAX = 20_000
 """Of a text that is looked at further: a longer one is refused for its length."""
 
@@ -428,7 +429,7 @@ def lint_rule(
     return (
         *_sizes(record, policy, count_tokens),
         *_words(record, checks),
-        *condition_findings(record.applicability, policy.predicates_max),
+        *condition_findings(record.applicability, _PREDICATES_MAX),
         *_shape(record),
     )
 
@@ -448,8 +449,8 @@ def _sizes(record: RuleRecord, policy: LintPolicy, count_tokens: CountTokens) ->
             f"{tokens} tokens{'' if len(record.body) <= _CHARS_MAX else ' and more'}, at most {policy.body_tokens_max}"
         )
         yield finding("body_too_long", "$.body", said)
-    if record.title is not None and len(record.title) > policy.title_chars_max:
-        yield finding("title_too_long", "$.title", f"{len(record.title)}, at most {policy.title_chars_max}")
+    if record.title is not None and len(record.title) > _TITLE_CHARS_MAX:
+        yield finding("title_too_long", "$.title", f"{len(record.title)}, at most {_TITLE_CHARS_MAX}")
 
 
 def _words(record: RuleRecord, checks: Checks) -> Iterator[LintFinding]:

@@ -341,6 +341,9 @@ class _Here:
 
 # == scoring ==========================================================================================================
 
+_DOMAIN_WEIGHT, _FAMILY_WEIGHT, _BUCKET_WEIGHT, _GUARDRAIL_WEIGHT = 2, 2, 1, 1
+_DEBIAS_FLOOR, _DEBIAS_MAX = 0.05, 4
+_NOVELTY_N = 10
 _MIDDLE = 0.5
 _DIGITS = 6
 """Scores that agree to so many digits are equal, and the rank decides."""
@@ -367,17 +370,17 @@ class Scoring:
 
     def value(self, candidate: Candidate) -> float:
         """The score of a rule that applies."""
-        policy, place = self._policy, candidate.place
+        place = candidate.place
         published = self.published(candidate)
         score = self._statistics(published) + self.novelty(published)
         if place.domain is not None:
-            score += policy.domain_weight
+            score += _DOMAIN_WEIGHT
         if place.family is not None:
-            score += policy.family_weight
+            score += _FAMILY_WEIGHT
         if place.buckets:
-            score += policy.bucket_weight
+            score += _BUCKET_WEIGHT
         if candidate.is_guardrail:
-            score += policy.guardrail_weight
+            score += _GUARDRAIL_WEIGHT
         return round(score, _DIGITS)
 
     def published(self, candidate: Candidate) -> PublishedRate:
@@ -401,23 +404,23 @@ class Scoring:
     def novelty(self, published: PublishedRate) -> float:
         """What is added for having hardly been used."""
         policy = self._policy
-        if not policy.novelty_weight or published.runs >= policy.novelty_n:
+        if not policy.novelty_weight or published.runs >= _NOVELTY_N:
             return 0.0
-        return policy.novelty_weight * (1 - published.runs / policy.novelty_n)
+        return policy.novelty_weight * (1 - published.runs / _NOVELTY_N)
 
     def reasons(self, candidate: Candidate) -> list[str]:
         """Why it scores what it scores, part by part."""
-        policy, place = self._policy, candidate.place
+        place = candidate.place
         published = self.published(candidate)
         said = []
         if place.domain is not None:
-            said.append(f"domain {place.domain_tag}: +{policy.domain_weight:g}")
+            said.append(f"domain {place.domain_tag}: +{_DOMAIN_WEIGHT:g}")
         if place.family is not None:
-            said.append(f"family {place.task_family}: +{policy.family_weight:g}")
+            said.append(f"family {place.task_family}: +{_FAMILY_WEIGHT:g}")
         if place.buckets:
-            said.append(f"bucket {self._bucket_key}: +{policy.bucket_weight:g}")
+            said.append(f"bucket {self._bucket_key}: +{_BUCKET_WEIGHT:g}")
         if candidate.is_guardrail:
-            said.append(f"guardrail: +{policy.guardrail_weight:g}")
+            said.append(f"guardrail: +{_GUARDRAIL_WEIGHT:g}")
         said += [f"holds: {predicate.text}" for predicate in place.predicates]
         said.append(self._statistics_words(published))
         if novelty := self.novelty(published):
@@ -437,14 +440,14 @@ class Scoring:
     def _statistics(self, published: PublishedRate) -> float:
         if published.rate is None:
             return 0.0
-        return self._policy.statistics_weight * (self._worth(published.rate) - self._middle)
+        return self._worth(published.rate) - self._middle
 
     def _worth(self, rate: float) -> float:
         """The rate or, with debias, the rate over how often it passes: nearly level, and still never upside down."""
         return rate * self._weight(rate) if self._policy.debias else rate
 
     def _weight(self, rate: float) -> float:
-        return min(self._policy.debias_max, 1 / (rate + self._policy.debias_floor))
+        return min(_DEBIAS_MAX, 1 / (rate + _DEBIAS_FLOOR))
 
 
 # == arms =============================================================================================================

@@ -371,6 +371,8 @@ def _key_with_words(key: str) -> str:
 
 # == selection ========================================================================================================
 
+_DIVERSITY_WEIGHT = 0.3
+"""Unlikeness to what is chosen already, against score."""
 METHOD = "score+diversity"
 _DIGITS = 6
 
@@ -390,7 +392,7 @@ def select_summaries(summaries: Sequence[RolloutSummary], policy: RolloutPolicy)
     left = sorted(summaries, key=lambda each: each.summary_id)
     chosen: list[RolloutSummary] = []
     while left and len(chosen) < policy.top_m:
-        scores = [_score(each, chosen, words, policy.diversity_weight) for each in left]
+        scores = [_score(each, chosen, words, _DIVERSITY_WEIGHT) for each in left]
         place = max(range(len(left)), key=lambda at: (scores[at], -at))
         chosen.append(left.pop(place).model_copy(update={"selection_score": round(scores[place], _DIGITS)}))
     return Selection(tuple(chosen), _block(summaries, chosen, words))
@@ -442,6 +444,7 @@ PLAN_STYLES = {
     "alternatives": "Weigh two different ways and take the better one.",
 }
 """What a plan is called in a run's settings, and what the agent is told."""
+_REFINES_MAX = 1
 _SEED_BITS = 32
 _ORDER_SIGN = ">"
 
@@ -456,7 +459,7 @@ def draw_config(mode: str, seed: str, number: int, policy: RolloutPolicy, tools:
         drawn |= {
             "seed_prompt": _turn(SEED_PROMPTS, seed, number, "seed_prompt"),
             "plan_style": _turn(tuple(PLAN_STYLES), seed, number + number // len(SEED_PROMPTS), "plan_style"),
-            "self_refine_steps": (number + _number(seed, "refine")) % (policy.refines_max + 1),
+            "self_refine_steps": (number + _number(seed, "refine")) % (_REFINES_MAX + 1),
         }
         if len(tools) > 1:
             drawn["tool_order"] = _ORDER_SIGN.join(_shuffled(tools, seed, number))

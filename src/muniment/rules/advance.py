@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 
 _ORDER = ("canary", "replayed", "gated", "drafted")
 """What is nearest to its end comes first, so that the calls of the agent are spent on ending things."""
+_GATES_MAX = 3
+"""Refusals of the gate before a rule waits for a person."""
+_TASKS_MORE = 5
+"""New tasks that a replay goes on for."""
 _TITLE_MAX = 120
 
 
@@ -254,7 +258,7 @@ def _gated(book: Book, one: _Rule, means: Means) -> bool:
         one.missing.append("its trial ended and showed nothing: it waits until it is changed, or retired")
         return False
     refused = [each for each in reports if not each.passed]
-    if len(refused) >= policy.advance.gates_max:
+    if len(refused) >= _GATES_MAX:
         one.missing += [f"the gate refused it {len(refused)} times: it waits until it is changed", *_fails(refused[-1])]
         return False
     if stage == "drafted" and not _tested(book, one, memory, refused, means):
@@ -385,12 +389,11 @@ def _after_replay(book: Book, one: _Rule, memory: StoredMemory, report: ReplayRe
 
 def _replayed_more(book: Book, one: _Rule, means: Means, memory: StoredMemory) -> None:
     """While the trial goes on, its replay does too, on tasks that have come since: each once, and all of them count."""
-    policy = book.ctx.policy.rules
     before = book.ctx.engine.read(book.tenant_id, lambda reader: promotion.replay_counted(reader, book, memory))
     if before is None or len(before.trace_ids) >= means.tasks:
         return
     fresh = fitting_tasks(rule_in(memory), testing.untried_runs(book, memory, before, means.examples))
-    if len(fresh) >= min(policy.advance.tasks_more, means.tasks - len(before.trace_ids)):
+    if len(fresh) >= min(_TASKS_MORE, means.tasks - len(before.trace_ids)):
         _tried(book, one, means, memory, before, 0)
 
 

@@ -83,9 +83,7 @@ class Step(NamedTuple):
     size: float
 
 
-def read_levers(
-    probes: Sequence[PatterningProbe], base_weights: Mapping[str, float], policy: PatterningPolicy
-) -> Levers:
+def read_levers(probes: Sequence[PatterningProbe], base_weights: Mapping[str, float]) -> Levers:
     """The probes with the weights they have now, in any scale; raises `InvalidInput` where no mixture can be made."""
     ids = tuple(probe.probe_id for probe in probes)
     if len(ids) < 2:
@@ -102,7 +100,7 @@ def read_levers(
         raise InvalidInput(
             "base weights are not shares", path="$.base_weights", hint="0 or more, and not all of them 0"
         )
-    caps = np.array([_cap(probe, policy) for probe in probes])
+    caps = np.array([_cap(probe) for probe in probes])
     if caps.sum() < 1 - _SLACK:
         raise InvalidInput(
             f"the weights may add up to {caps.sum():g} at most", path="$.probes", hint="raise max_weight: 1 is needed"
@@ -118,8 +116,8 @@ def read_levers(
     return Levers(ids, base, caps)
 
 
-def _cap(probe: PatterningProbe, policy: PatterningPolicy) -> float:
-    cap = float(policy.weight_max if probe.max_weight is None else probe.max_weight)
+def _cap(probe: PatterningProbe) -> float:
+    cap = 1.0 if probe.max_weight is None else float(probe.max_weight)
     if not 0 < cap <= 1:
         raise InvalidInput(
             f"max_weight of {probe.probe_id} is {cap:g}", path="$.probes", hint="a share: over 0, up to 1"
@@ -524,7 +522,7 @@ def make_plan(
 ) -> PatterningPlan:
     """The plan of what was measured. Same inputs, same plan, its id too unless one is given."""
     check_observables(measured.observables)
-    levers = read_levers(measured.probes, measured.base_weights, policy)
+    levers = read_levers(measured.probes, measured.base_weights)
     if (measured.response is None) == (not measured.evaluations):
         raise InvalidInput("evaluations or a response", path="$.evaluations", hint="one of the two, and not both")
     method: Literal["finite_diff", "grad_proxy"] = "finite_diff" if measured.response is None else "grad_proxy"
@@ -934,7 +932,7 @@ def measure_response(
         }
     )
     check_observables(asked.observables)
-    levers = read_levers(asked.probes, asked.base_weights, policy)
+    levers = read_levers(asked.probes, asked.base_weights)
     planned = [(step, seed + again) for again in range(policy.repeats) for step in planned_steps(levers, policy)]
     questions = [
         _Measurement(

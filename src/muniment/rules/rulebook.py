@@ -201,15 +201,13 @@ class _UseBody(NamedTuple):
     body: str | None
 
 
-def list_uses(
-    reader: Reader, owner: str, rule_id: str, *, newest: int | None = None, after: UseRows | None = None
-) -> list[RuleUse]:
+def list_uses(reader: Reader, owner: str, rule_id: str, *, after: UseRows | None = None) -> list[RuleUse]:
     """The judged runs of a rule, oldest first; those `after` rows that were read before."""
     last = ("", "") if after is None else after.last
     where: tuple[Condition, ...] = (*_uses_where(owner, rule_id), ("created_at", ">=", last[0]))
     order = ("created_at", "id", "version")
     bodies: dict[str, str] = {}
-    for at, id_, body in select(reader, ITEMS, where, into=_UseBody, order=order, descending=True, limit=newest):
+    for at, id_, body in select(reader, ITEMS, where, into=_UseBody, order=order, descending=True):
         if body is not None and (at, id_) > last:
             bodies.setdefault(id_, body)  # the newest version of each
     uses = [RuleUse.from_wire(cast("Any", read_canonical(body))["use"]) for body in bodies.values()]

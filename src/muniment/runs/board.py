@@ -250,7 +250,7 @@ CALLS_MIN = 6
 """A run of fewer calls has no board: the last turns show them."""
 CALLS_READ, ORDERS_READ = 600, 100
 """How many of a run's latest results, and of its user's messages, the board is computed from."""
-LINES_MAX, ORDERS_MAX = 60, 16
+LINES_MAX, ORDERS_MAX = 100, 16
 """Lines of calls, at most, and of orders. A run that talks more than it calls has no orders: it is quoted."""
 _ORDER_CHARS_MAX, _VALUE_CHARS_MAX, _KEY_CHARS_MAX, _RESULT_CHARS_MAX = 240, 96, 64, 120
 _SHOWN_MIN = 1.0
@@ -315,7 +315,8 @@ class _Unit:
     @property
     def is_short(self) -> bool:
         """Who changes something gives more than comes back; a long result was looked at, and can be looked at again."""
-        return len(self.last.text) <= _RESULT_CHARS_MAX and not self.last.size
+        text = self.last.text.strip()
+        return len(text) <= _RESULT_CHARS_MAX and "\n" not in text and not self.last.size
 
     @property
     def times(self) -> int:

@@ -64,8 +64,6 @@ def test_the_best_comes_first_and_then_what_differs() -> None:
     scored = found.chosen[0].selection_score
     assert scored is not None
     assert 0 <= scored <= 1
-    by_score = select_summaries([*alike, other], RolloutPolicy(top_m=2, diversity_weight=0.0))
-    assert [each.summary_id for each in by_score.chosen] == ["sum_0", "sum_1"]
 
 
 @pytest.mark.req("RC-20")

@@ -34,7 +34,7 @@ def measured(
     """Evaluations of a response that is known: slopes (observables × probes), perhaps curved, perhaps noisy."""
     table = np.array(slopes, dtype=float)
     probes = [PatterningProbe(probe_id=f"p{at}", max_weight=(caps or {}).get(at)) for at in range(len(base))]
-    levers = read_levers(probes, {f"p{at}": share for at, share in enumerate(base)}, POLICY)
+    levers = read_levers(probes, {f"p{at}": share for at, share in enumerate(base)})
     steps = [Step(None, 0.0), *(Step(at, size) for at in range(len(base)) for size in sizes)]
     rows = []
     for seed in range(seeds):
@@ -254,7 +254,7 @@ def test_only_steps_that_a_mixture_allows_are_tried() -> None:
         PatterningProbe(probe_id="b", max_weight=0.6),
         PatterningProbe(probe_id="c"),
     ]
-    levers = read_levers(probes, {"a": 0.4, "b": 0.59, "c": 0.01}, POLICY)
+    levers = read_levers(probes, {"a": 0.4, "b": 0.59, "c": 0.01})
     steps = planned_steps(levers, POLICY)
     assert steps[0] == Step(None, 0.0)
     assert {step.size for step in steps if step.probe == 0} == {0.05}, "less of a is more of b than b may have"
