@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
+
+import ferries
 
 import muniment
 from muniment.core.outside.system import CountingIds
 from muniment.handles.memory import Memory
-from muniment.surfaces.cli.demo import research as demo_research
 from muniment.surfaces.cli.demo import rules as demo_rules
 from muniment.surfaces.cli.demo.story import Calendar
 
@@ -39,7 +39,7 @@ def tell(folder: Path) -> Path:
 
 
 def _sessions(mem: Memory, calendar: Calendar) -> None:
-    sample: list[dict[str, Any]] = json.loads(files("muniment.surfaces.cli.demo").joinpath("sample.json").read_bytes())
+    sample: list[dict[str, Any]] = json.loads((Path(__file__).parent / "sample.json").read_bytes())
     said = {}
     for session in sample:
         calendar.turn_to(session["day"])
@@ -119,16 +119,16 @@ def _hostile(mem: Memory, calendar: Calendar) -> None:
 def _research(mem: Memory, calendar: Calendar, folder: Path) -> None:
     calendar.turn_to("2026-10-10")
     study = mem.research(
-        demo_research.QUESTION, user_id="ana", agent_types=demo_research.AGENTS, limits=demo_research.LIMITS,
+        ferries.QUESTION, user_id="ana", agent_types=ferries.AGENTS, limits=ferries.LIMITS,
         run_id="ferries", directory=folder / "default" / "ana" / "ferries",
     )  # fmt: skip
-    for each, findings in zip(study.route(), demo_research.FINDINGS, strict=True):
-        study.ingest(each.id, demo_research._output(findings), tool_use={"search_calls": 2})
+    for each, findings in zip(study.route(), ferries.FINDINGS, strict=True):
+        study.ingest(each.id, ferries.written_output(findings), tool_use={"search_calls": 2})
     study.pivot()
-    study.supply(demo_research.PAGES)
+    study.supply(ferries.PAGES)
     study.citations()
     study.pack()
-    study.check(demo_research.DRAFT + demo_research.SOURCES)
+    study.check(ferries.DRAFT + ferries.SOURCES)
 
 
 def _rules(mem: Memory, calendar: Calendar) -> None:

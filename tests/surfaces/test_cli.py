@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 
 import muniment
 from muniment.store.engines import _sqlite_residue
+from muniment.surfaces.cli.demo import story
 from muniment.surfaces.cli.main import cli
 from muniment.surfaces.cli.tree import TREE
 from products import for_each
@@ -310,30 +311,37 @@ def test_demo_tells_its_story(folder: Path) -> None:
     result = call("demo")
     assert result.exit_code == 0, result.output
     for piece in (
-        "instruction_like",
-        "[redacted:",
-        "deprecated until 2026-05-17",
-        "  responder, ",
-        "  planner, ",
-        "  tool, ",
-        "He found Canal Kitchen",
-        "mushroom dumplings are the best",
-        "insight_wall",
-        "a supposition, and a responder states only what is known",
-        "2026-05-17, session moving: 'Tom does.",
-        "2026-07-04, session visit: 'Jiwoo and I ate",
-        "no such evidence: [99]",
-        "bytes, equal: True",
+        "1 · What your agent is handed",
+        "2 · Why, and how to check it",
+        "trace      I booked a place without sesame [",
+        "mark [99] names no evidence",
+        "after later writes: True",
         "the content was altered",
-        "the same lines: True; the build replays there: True",
-        "store: 0",
-        "the build is refused, and names the receipt: rcp_",
-        "the chains hold: True",
+        "bytes of the store: 0",
+        "names the receipt: rcp_",
     ):
-        assert piece in result.stdout
-    lines = result.stdout.splitlines()
-    assert len(lines) <= 110
-    assert not list(folder.glob("*.db"))
+        assert piece in result.output, piece
+
+
+@pytest.mark.req("TM-16", "TM-18")
+def test_every_packet_of_the_demo_is_complete_and_true() -> None:
+    """All that Ana said of herself is there, the draft only with the request for it, and nothing is added."""
+    calendar = story.Calendar()
+    with muniment.open(":memory:", clock=calendar) as mem:
+        story.record_chats(mem, calendar)
+        own = [text for _, turns in story.CHATS for role, text in turns if role == "user"]
+        for purpose in ("planner", "tool", "responder"):
+            for task in story.TASKS:
+                run = mem.run(user_id="ana", session_id="2026-06-10")
+                build = run.compose(purpose, query=task, max_tokens=story.TOKENS)
+                assert [text for text in own if text not in build.text] == []
+                assert "EpiPen" in build.text.partition("## Said")[0]
+                assert build.text.count("I am vegan") == 1
+                assert task not in build.text
+                assert not build.packet.long_term.facts
+                said = {each.quote for each in build.packet.short_term.key_quotes or ()}
+                spoken = [text for _, turns in story.CHATS for _, text in turns]
+                assert all(any(quote in text for text in spoken) for quote in said)
 
 
 def test_settings_come_in_order(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -393,7 +401,6 @@ def test_usage_errors_have_the_same_shape(arguments: list[str], folder: Path) ->
     assert error["hint"].endswith("--help")
 
 
-@pytest.mark.soak
 def test_the_demo_as_json(folder: Path) -> None:
     told = json.loads(call("demo", "--json").stdout)["lines"]
-    assert any("equal: True" in line for line in told)
+    assert any("after later writes: True" in line for line in told)

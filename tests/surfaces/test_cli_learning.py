@@ -522,21 +522,3 @@ def test_what_was_forgotten_is_not_shown_by_a_second_fold(store: Path) -> None:
     text("forget", "--user", "ana", "--yes")
     assert document("learn", "bank", "list", *ANA, "--all")["records"] == []
     assert failure("learn", "fold", OPEN, "--verdict", "PASS")["code"] == "forgotten"
-
-
-# -- the demo -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.soak
-def test_the_demo_learns_and_lets_go(folder: Path) -> None:
-    told = call("demo").stdout
-    part = told[told.index("9 · Learning") :]
-    for piece in (
-        "3 pass the verifier",
-        "Use way=by_number: passed 3 of 3 with it, 0 of 3 without.",
-        "of the next runs 50%, drawn by hash, are handed it",
-        "that were held out",
-        "numbers stop working",
-        "by its numbers (",
-    ):
-        assert piece in part

@@ -41,15 +41,6 @@ def test_the_core_keeps_and_finds(tmp_path: Path) -> None:
     assert b"Berlin" not in (tmp_path / "a.db").read_bytes()
 
 
-@pytest.mark.soak
-@pytest.mark.slow
-def test_the_demo_leaves_out_what_cannot_run(tmp_path: Path) -> None:
-    (said,) = called_without(MODULES, [["demo"]], tmp_path, os_names=NAMES)
-    assert (said.code, said.raised) == (0, None)
-    assert "left out: this runs on Linux and macOS" in said.stdout
-    assert "9 · " in said.stdout, "what comes after is told"
-
-
 def test_what_needs_another_system_says_so(tmp_path: Path) -> None:
     calls = [
         ["serve", "--port", "0"],

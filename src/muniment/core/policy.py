@@ -164,7 +164,11 @@ class ProfilePolicy(Record):
     """Who may be given the profile of a user, and how much of it."""
 
     share: Share = 0.25
-    """A packet spends up to this share of max_tokens on it before anything else that was said."""
+    """A planner's or tool's packet spends up to this share of max_tokens on it before anything else that was said,"""
+    responder_share: Share = 0.15
+    """and a responder's, which may only be asked about the past, up to this one,"""
+    tokens_min: Count = 64
+    """but never less than this."""
     enabled: bool = True
     """False: there is no profile of anybody."""
     users_off: Items[KeyPattern] = ()
@@ -262,13 +266,11 @@ class RecallPolicy(Record):
     """For each standard deviation by which a turn's vector is nearer to the query's than the mean."""
     dense_window: Weight = 0.05
     """For each standard deviation by which the vector of a window of turns is nearer to the query's than the mean."""
-    dense_light: dict[str, Share] = Field(default_factory=lambda: {"wordllama": 0.35})
-    """Embedders (by the name before the `@` of their identity) whose vectors count for less, and how much of it."""
-    dense_english: Items[str] = ("wordllama", "minilm")
+    dense_english: Items[str] = ("e5-small",)
     """Embedders that know English alone: a question in another script is asked by its words only."""
 
     # -- what was learnt --
-    ranking: Annotated[str, Field(pattern=r"^([0-9a-f]{16,64})?$")] = "50a7dfa2056d9836"
+    ranking: Annotated[str, Field(pattern=r"^([0-9a-f]{16,64})?$")] = "51d21bb46c1baee0"
     """The digest (its first 16 signs or more) of the ranking that was learnt over the best candidates; empty: none."""
 
     # -- several answers --
@@ -280,7 +282,7 @@ class RecallPolicy(Record):
     """Of so many of the best, those that say the same are put in order of time, the newest first; 1: none."""
 
     # -- how likely it is evidence --
-    evidence: Annotated[str, Field(pattern=r"^[0-9a-f]{16,64}$")] = "a1485c409038a464"
+    evidence: Annotated[str, Field(pattern=r"^[0-9a-f]{16,64}$")] = "8054fa64bd4e2ba4"
     """The digest (its first 16 signs or more) of the calibration by which a hit's signs become a chance."""
 
     @property
@@ -472,10 +474,8 @@ class ComposePolicy(Record):  # MP-18
     """Of turns of about so many tokens the likeliest comes first. A longer one is worth less for its room,"""
     length_discount: Share = 0.75
     """by its length to this power: at 1 one of twice the tokens needs twice the chance, at 0 length does not count."""
-    strong_share: Share = 0.07
-    """Quotes that are worth less than this share of the best one come after what the user said last;"""
     evidence_share: Share = 0.01
-    """those that are worth less than this share of it are left out, though there is room,"""
+    """Quotes that are worth less than this share of the best one are left out, though there is room,"""
     evidence_min: Share = 0.0005
     """and so are those that are less likely evidence than this."""
     found_min: Share = 0.08
@@ -1252,6 +1252,8 @@ class LedgerPolicy(Record):
     """Entries in one `observe_many`, which is one transaction."""
     index_turns: bool = True
     """Index messages and tool results as they are written, so that `search` finds them."""
+    embed_in_background: bool = True
+    """Make vectors in a thread of the process that writes, where it has an embedder; without it upkeep makes them."""
     clock_back_ms_max: Annotated[Integer, Field(ge=0)] = 300_000
     """How far the clock may step back within a session before we refuse; less is held."""
 

@@ -194,7 +194,10 @@ def choose_lines(statements: Sequence[Statement], max_tokens: int, count: Callab
     seen = Seen(_ALIKE)
     left, least = max_tokens, count(_mark(99))
     for at in range(len(ranked)):
-        for unit in ((at, *newer.get(at, ())), newer.get(at, ())):
+        later = newer.get(at, ())
+        # Which statement another one corrects is a guess: what protects somebody is not left out for it.
+        alone = (at,) if ranked[at].said.row.rank >= LASTING_MIN else later
+        for unit in ((at, *later), alone):
             added = [at for at in unit if at not in chosen and not _is_said(ranked[at], seen)]
             cost = _cost([ranked[each].said for each in added], days, count)
             if cost <= left:

@@ -203,7 +203,6 @@ def _offers(admission: Admission, notes: Explanation) -> list[Offer]:
         *quotes.found,
         *offer_insights(admission, notes),
         *quotes.own,
-        *quotes.weak,
         *episodes,
         *(offer._replace(most=None, pot=None) for offer in shared),
     ]

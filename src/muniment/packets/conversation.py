@@ -275,8 +275,6 @@ class QuoteOffers(NamedTuple):
     """What a cue points at, then what the search found, by its chance of being evidence for the room it takes."""
     own: list[Offer]
     """What the user said lately, newest first; turns of one word that counts ("Thanks!") come last."""
-    weak: list[Offer]
-    """What is hardly evidence: less than newer words of the user's own."""
 
 
 _RESULT_TOKENS = 160
@@ -291,17 +289,15 @@ def offer_quotes(admission: Admission, notes: Explanation) -> QuoteOffers:
     most = int(policy.quote_share * admission.request.budget.max_tokens)
     names = names_of("quote", [hit.turn.id for hit in hits])
     worths = [worth_of(hit, policy, min(most, _RESULT_TOKENS)) for hit in hits]
-    best = max(worths, default=0.0)
+    least = max(worths, default=0.0) * policy.evidence_share
     query = _folded(admission.request.query)
     found: list[tuple[str, HitCandidate]] = []
     own: list[tuple[str, HitCandidate]] = []
-    weak: list[tuple[str, HitCandidate]] = []
     taken: set[str] = set()
     carried = [-_carried(hit) for hit in hits]
     for cues, worth, name, hit in sorted(zip(carried, [-each for each in worths], names, hits, strict=True)):
         turn = hit.turn
-        is_evidence = -worth >= best * policy.evidence_share and hit.score >= policy.evidence_min
-        is_strong = is_evidence and -worth >= best * policy.strong_share
+        is_strong = -worth >= least and hit.score >= policy.evidence_min
         if (reason := admission.bars_turn(turn)) is not None:
             notes.omit(name, reason)
         elif not turn.text.strip():
@@ -316,9 +312,6 @@ def offer_quotes(admission: Admission, notes: Explanation) -> QuoteOffers:
         elif SAID_LATELY in hit.reasons:
             taken.add(turn.id)
             own.append((name, hit))
-        elif is_evidence:
-            taken.add(turn.id)
-            weak.append((name, hit))
         else:
             notes.omit(name, "weak_evidence")
     if not admission.request.query.strip():
@@ -341,7 +334,6 @@ def offer_quotes(admission: Admission, notes: Explanation) -> QuoteOffers:
             for name, hit in found
         ],
         [Offer(_quote_candidate(admission, name, hit), may_cut=False) for name, hit in own],
-        [Offer(_quote_candidate(admission, name, hit), may_cut=False) for name, hit in weak],
     )
 
 

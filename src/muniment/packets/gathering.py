@@ -85,7 +85,7 @@ def gather(
     window = session[-policy.compose.window_turns :] if policy.compose.window_turns else session[:0]
     about = {hit.turn.id: hit.turn for hit in found.hits}  # of a long result, what matches the query
     summary = () if request.exclude_session else summary_lines(reader, scope)
-    profile = () if policy.memory.profile.share == 0 else _profile(ctx, reader, request, policy)
+    profile = _profile(ctx, reader, request, policy)
     run = gather_run(
         reader,
         scope,
@@ -128,13 +128,14 @@ def gather(
 
 def _profile(ctx: Context, reader: Reader, request: ComposeRequest, policy: Policy) -> tuple[ProfileCandidate, ...]:
     """The lines of the user's profile that this packet may hold, one stretch of each turn."""
-    scope = request.scope
+    scope, own = request.scope, policy.memory.profile
+    share = own.responder_share if request.purpose == "responder" else own.share
     lines = build_profile(
         ctx,
         reader,
         scope.tenant_id,
         scope.user_id,
-        int(policy.memory.profile.share * request.budget.max_tokens),
+        max(own.tokens_min, int(share * request.budget.max_tokens)) if share else 0,
         purpose=request.purpose,
         policy=policy,
         query=request.query,

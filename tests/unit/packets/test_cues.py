@@ -28,7 +28,7 @@ LONG_AGO = {"start": "2026-01-01T00:00:00Z", "end": "2026-02-01T00:00:00Z"}
 
 @pytest.fixture
 def mem() -> Iterator[Memory]:
-    with muniment.open(":memory:", policy={"memory": {"profile": {"share": 0}}}) as opened:
+    with muniment.open(":memory:", policy={"memory": {"profile": {"share": 0, "responder_share": 0}}}) as opened:
         yield opened
 
 

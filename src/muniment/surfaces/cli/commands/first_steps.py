@@ -47,8 +47,8 @@ demo = Command(
     function=_demo,
     on="nothing",
     document=lambda call: {"lines": call.answer},
-    about="Record, compose, explain, replay, prove, forget, research, learn. `muniment demo rules` tells the life of a "
-    "rule: drafted, tested, tried, signed for, taken back.",
+    about="Three chats of a person, the packets they give, and how these are traced, replayed, checked and forgotten. "
+    "`muniment demo rules` shows the life of a rule: drafted, tested, tried, signed for, taken back.",
 )
 
 

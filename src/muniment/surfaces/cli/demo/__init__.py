@@ -1,1 +1,1 @@
-"""The demo: a sample played through the library, told as it happens, in a store that goes away again."""
+"""The demos of the command line, each played in a store that is deleted at the end."""
