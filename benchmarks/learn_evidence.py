@@ -1,6 +1,7 @@
 """From a hit's signs to the chance that it is evidence: fitted on the permitted sets, judged on what was left out.
 
-    python -m benchmarks.learn_evidence [--data DIR] [--embedder e5-small] [--write]
+    python -m benchmarks.learn_evidence [--data DIR] [--embedder e5-small] [--scopes qmsum=20] [--only locomo,qmsum,…]
+                                        [--vectors-only] [--write]
 
 For every question, the signs of the best turns (`muniment.memory.evidence`) and whether each is gold; and the signs of
 the question as a whole and whether anything answers it. Two logistic models of few weights are fitted: that there is
@@ -44,10 +45,11 @@ import numpy as np
 import numpy.typing as npt
 
 import muniment
-from benchmarks.data import PERMITTED, POOL, Question, Scope, Turn, default_data, pooled
+from benchmarks.data import PERMITTED, POOL, Question, Scope, Turn, default_data
 from benchmarks.embedders import KeptVectors
 from benchmarks.harness import report
 from benchmarks.recall import Near, index_of
+from benchmarks.recall_pool_side import counts_of, drawn
 from muniment.core.policy import RecallPolicy
 from muniment.memory.evidence import FOUND_SIGNS, SIGNS
 from muniment.memory.ranking import signs_of
@@ -350,8 +352,8 @@ def _spread(first: Array, answerable: Array, scopes: Sequence[str]) -> list[floa
     places = [np.flatnonzero(np.array(scopes) == name) for name in names]
     found = []
     for _ in range(DRAWS):
-        drawn = np.concatenate([places[at] for at in draw.integers(0, len(names), len(names))])
-        found.append(auc(first[drawn], answerable[drawn]))
+        again = np.concatenate([places[at] for at in draw.integers(0, len(names), len(names))])
+        found.append(auc(first[again], answerable[again]))
     return [round(float(value), 3) for value in np.nanquantile(found, (0.05, 0.95))]
 
 
@@ -409,20 +411,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--data", type=Path, default=default_data())
     parser.add_argument("--embedder", default="e5-small", help="whose vectors the second model is fitted with")
+    parser.add_argument("--scopes", default="", help="of some sets so many scopes, drawn with a fixed seed: qmsum=20")
+    parser.add_argument("--only", default="", help="sets, comma-separated")
+    parser.add_argument("--vectors-only", action="store_true", help="leave what is fitted by words as it is")
     parser.add_argument("--write", action="store_true", help="write the data file of the package")
     arguments = parser.parse_args()
     if not (arguments.data / "retrieval").exists():
         sys.exit(f"no data at {arguments.data}: nothing was fitted")
-    scopes = {name: pooled(arguments.data, name) for name in POOL if name != "realmem"}
+    sets = [name for name in POOL if name in arguments.only.split(",") or (not arguments.only and name != "realmem")]
+    scopes = {name: drawn(arguments.data, name, counts_of(arguments.scopes)) for name in sets}
     rows: dict[str, dict[str, Any]] = {}
     models: dict[str, Model] = {}
     facts = np.zeros(2)
-    for kind, vectors in (
-        ("words", None),
-        ("vectors", KeptVectors(arguments.embedder) if arguments.embedder else None),
-    ):
-        if kind == "vectors" and vectors is None:
-            continue
+    kinds: dict[str, KeptVectors | None] = {} if arguments.vectors_only else {"words": None}
+    for kind, vectors in (kinds | {"vectors": KeptVectors(arguments.embedder)}).items():
         pool = {name: samples(each, vectors) for name, each in scopes.items()}
         left_out: dict[str, list[tuple[Array, Sample]]] = {}
         for name in pool:
@@ -438,23 +440,25 @@ def main() -> None:
         }
         if kind == "words":
             facts = fit_facts(fitted)
-    report("learn_evidence", rows, {"embedder": arguments.embedder, "depth": DEPTH})
+    told = {"embedder": arguments.embedder, "depth": DEPTH, "scopes": arguments.scopes}
+    report("learn_evidence", rows, told, f"learn_evidence_{arguments.embedder}" if arguments.vectors_only else "")
     if arguments.write:
-        if set(models) != {"words", "vectors"}:
-            sys.exit("a data file has both models: name an embedder")
         _write(models, facts, arguments.embedder)
 
 
 def _write(models: dict[str, Model], facts: Array, embedder: str) -> None:
     where = Path(muniment.__file__).parent / "memory" / "data" / "evidence.json"
+    held = json.loads(where.read_bytes())
+    hits = {kind: _rounded(model.hit) for kind, model in models.items()}
+    founds = {kind: _rounded(model.found) for kind, model in models.items()}
     told = {
         "about": "Weights of the signs of a hit and of a query: the chance that the hit is evidence, where there is "
         "any, and that there is any. Fitted by "
         f"benchmarks.learn_evidence on the development parts of {', '.join(PERMITTED)}; "
         f"`vectors` with those of {embedder}. No text of a set is in it.",
-        "hit": {"terms": TERMS} | {kind: _rounded(model.hit) for kind, model in models.items()},
-        "found": {"terms": FOUND_TERMS} | {kind: _rounded(model.found) for kind, model in models.items()},
-        "fact": _rounded(facts),
+        "hit": held["hit"] | {"terms": TERMS} | hits,
+        "found": held["found"] | {"terms": FOUND_TERMS} | founds,
+        "fact": _rounded(facts) if "words" in models else held["fact"],
     }
     where.write_text(json.dumps(told, indent=1) + "\n")
     print(f"digest {sha256(where.read_bytes()).hexdigest()[:16]}: name it in core/policy.py")

@@ -1,6 +1,6 @@
 """What the traits of a candidate are worth in ranking: fitted on the permitted sets, judged on the one left out.
 
-    python -m benchmarks.learn_ranking [--data DIR] [--embedder e5-small] [--write]
+    python -m benchmarks.learn_ranking [--data DIR] [--embedder e5-small] [--scopes qmsum=20] [--vectors-only] [--write]
 
 For every question of the sets whose licence permits it (`benchmarks.data.PERMITTED`), the best candidates as they are
 ranked without traits, their traits (`muniment.memory.ranking`) and which are gold. What each trait is worth is fitted
@@ -24,11 +24,12 @@ import numpy as np
 import numpy.typing as npt
 
 import muniment
-from benchmarks.data import PERMITTED, Scope, default_data, pooled
+from benchmarks.data import PERMITTED, Scope, default_data
 from benchmarks.embedders import KeptVectors
 from benchmarks.harness import report
 from benchmarks.learn_evidence import EASY
 from benchmarks.recall import Near, index_of
+from benchmarks.recall_pool_side import counts_of, drawn
 from muniment.core.policy import RecallPolicy
 from muniment.memory.ranking import TRAITS, traits_of
 from muniment.memory.scoring import Dense, weigh_dense
@@ -127,14 +128,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--data", type=Path, default=default_data())
     parser.add_argument("--embedder", default="e5-small", help="whose vectors the second ranking is fitted with")
+    parser.add_argument("--scopes", default="", help="of some sets so many scopes, drawn with a fixed seed: qmsum=20")
+    parser.add_argument("--vectors-only", action="store_true", help="leave what is fitted by words as it is")
     parser.add_argument("--write", action="store_true", help="write the data file of the package")
     arguments = parser.parse_args()
     if not (arguments.data / "retrieval").exists():
         sys.exit(f"no data at {arguments.data}: nothing was fitted")
-    scopes = {name: pooled(arguments.data, name) for name in PERMITTED}
+    scopes = {name: drawn(arguments.data, name, counts_of(arguments.scopes)) for name in PERMITTED}
     rows: dict[str, dict[str, Any]] = {}
     worths: dict[str, Array] = {}
-    for kind, vectors in (("words", None), ("vectors", KeptVectors(arguments.embedder))):
+    kinds: dict[str, KeptVectors | None] = {} if arguments.vectors_only else {"words": None}
+    for kind, vectors in (kinds | {"vectors": KeptVectors(arguments.embedder)}).items():
         pool = {name: samples(each, vectors) for name, each in scopes.items()}
         for name, held in pool.items():
             worth = fit({other: each for other, each in pool.items() if other != name})
@@ -146,14 +150,17 @@ def main() -> None:
             }
         worths[kind] = fit(pool)
         rows[f"{kind}, worth"] = {name: round(float(each), 5) for name, each in zip(TRAITS, worths[kind], strict=True)}
-    report("learn_ranking", rows, {"embedder": arguments.embedder})
+    told = {"embedder": arguments.embedder, "scopes": arguments.scopes}
+    report("learn_ranking", rows, told, f"learn_ranking_{arguments.embedder}" if arguments.vectors_only else "")
     if arguments.write:
         _write(worths, arguments.embedder)
 
 
 def _write(worths: dict[str, Array], embedder: str) -> None:
     where = Path(muniment.__file__).parent / "memory" / "data" / "ranking.json"
+    held = json.loads(where.read_bytes())
     told = {
+        **held,
         "about": "What the traits of a candidate are worth, in the unit of the best match in words. Fitted by "
         f"benchmarks.learn_ranking on the development parts of {', '.join(PERMITTED)}, "
         f"each counting the same; `vectors` with those of {embedder}. No text of a set is in it.",

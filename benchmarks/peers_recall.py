@@ -344,7 +344,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     vectors.close()
     if options.no_ours:
         return
-    learnt = Learnt(options.data, None)
+    learnt = Learnt(options.data, None, {})
     rows: dict[str, dict[str, Any]] = {}
     for name, scopes in held.items():
         for system, ranking in (ours_on(name, scopes, learnt) | made[name]).items():

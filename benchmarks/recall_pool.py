@@ -39,12 +39,12 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks import learn_ranking
-from benchmarks.data import PERMITTED, POOL, Question, Scope, Turn, default_data, pooled
+from benchmarks.data import PERMITTED, POOL, Question, Scope, Turn, default_data
 from benchmarks.embedders import KeptVectors
 from benchmarks.harness import report
 from benchmarks.learn_evidence import EASY
 from benchmarks.recall import DEPTH, Near, Searcher, index_of, mean, ours, plain, recipe
-from benchmarks.recall_pool_side import SEED, drawn
+from benchmarks.recall_pool_side import SEED, counts_of, drawn
 from benchmarks.reference import estimate_tokens
 from muniment.core.canonical import digest
 from muniment.core.policy import RecallPolicy
@@ -57,7 +57,7 @@ from muniment.memory.ranking import Ranking, ranking
 ROOT = Path(__file__).resolve().parent.parent
 DRAWS = 2_000
 DEPTHS = (5, 10, 20)
-BUDGETS = (512, 1024)
+BUDGETS = (256, 512, 1024)
 SHOWN_CHARS = 300
 
 Change = tuple[Any, str, Any]
@@ -109,8 +109,8 @@ def shipped_digest() -> str:
 class Learnt:
     """What is fitted on every permitted set but one, each fitted once; by words alone, and with vectors."""
 
-    def __init__(self, data: Path, vectors: KeptVectors | None) -> None:
-        sets = {name: pooled(data, name) for name in PERMITTED}
+    def __init__(self, data: Path, vectors: KeptVectors | None, scopes: Mapping[str, int]) -> None:
+        sets = {name: drawn(data, name, scopes) for name in PERMITTED}
         self._words = {name: learn_ranking.samples(scopes, None) for name, scopes in sets.items()}
         self._vectors = self._words
         if vectors is not None:
@@ -326,7 +326,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--fitted-with", default="e5-small", help="whose vectors the ranking with vectors is fitted on")
     parser.add_argument("--only", default="", help="sets, comma-separated")
     parser.add_argument(
-        "--scopes", type=int, default=0, help="measure so many scopes of a set, drawn with a fixed seed"
+        "--scopes", default="", help="of some sets so many scopes, drawn with a fixed seed: qmsum=20,memdaily=20"
     )
     parser.add_argument("--before", type=Path, help="another checkout, measured as a system of its own")
     parser.add_argument("--no-ablations", action="store_true", help="leave out what each thing brings")
@@ -339,14 +339,14 @@ def main(argv: Sequence[str] | None = None) -> None:
         sys.exit(f"no set is called {', '.join(sorted(only - set(POOL)))}: there are {', '.join(POOL)}")
     sets = [name for name in POOL if not only or name in only]
     data, before = options.data.resolve(), options.before and options.before.resolve()
-    job = {"data": str(data), "sets": sets, "embedder": options.embedder, "scopes": options.scopes}
+    job = {"data": str(data), "sets": sets, "embedder": options.embedder, "scopes": counts_of(options.scopes)}
     variants = [OURS] if options.misses else [OURS, SHIPPED, *(() if options.no_ablations else WITHOUT)]
     rows: dict[str, dict[str, Any]] = {}
     with other_side(before, job) as finish:
         made = {name: KeptVectors(name) for name in {options.embedder, options.fitted_with}} if options.embedder else {}
         vectors = made.get(options.embedder)
-        learnt = Learnt(data, made.get(options.fitted_with))
-        held = {name: drawn(data, name, options.scopes) for name in sets}
+        learnt = Learnt(data, made.get(options.fitted_with), counts_of(options.scopes))
+        held = {name: drawn(data, name, counts_of(options.scopes)) for name in sets}
         found: dict[str, Found] = {}
         for name, scopes in held.items():
             rankings = {"ours": learnt.without(name), "shipped": ranking(shipped_digest())}

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import random
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import muniment
@@ -19,14 +20,20 @@ from benchmarks.embedders import KeptVectors
 from benchmarks.recall import Near, index_of, ours
 from muniment.core.policy import RecallPolicy
 
-__all__ = ["drawn"]
+__all__ = ["counts_of", "drawn"]
 
 SEED = 18
 
 
-def drawn(data: Path, name: str, count: int) -> list[Scope]:
+def counts_of(told: str) -> dict[str, int]:
+    """How many scopes of which sets are drawn, from `qmsum=20,memdaily=20`."""
+    return {name: int(count) for name, _, count in (each.partition("=") for each in told.split(",") if each)}
+
+
+def drawn(data: Path, name: str, counts: Mapping[str, int]) -> list[Scope]:
     """The scopes of a set, or so many of them, drawn with a fixed seed."""
     scopes = pooled(data, name)
+    count = counts.get(name, 0)
     if not 0 < count < len(scopes):
         return scopes
     return [scopes[at] for at in sorted(random.Random(SEED).sample(range(len(scopes)), count))]

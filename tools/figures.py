@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from figures_learning import learning_model, learning_worlds, rules_advance
+from figures_learning import learning, learning_model, rules_advance
 from figures_scale import scale, scale_drawing, scale_far, scale_model, scale_sqlite
 from figures_simulator import simulator
 
@@ -31,7 +31,7 @@ PAGES = (
     "docs/decisions/0025-proxy.md",
     "docs/guides/proxy.md",
     "docs/guides/coding-agents.md",
-    "docs/guides/learning-inside.md",
+    "docs/guides/learning.md",
     "docs/guides/bulk.md",
     "docs/guides/rules.md",
 )
@@ -608,7 +608,7 @@ RENDERERS = {
     "peers_recall": peers_recall,
     "langgraph": langgraph,
     "learning_model": learning_model,
-    "learning_worlds": learning_worlds,
+    "learning": learning,
     "scale": scale,
     "scale_sqlite": scale_sqlite,
     "scale_model": scale_model,

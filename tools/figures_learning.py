@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["learning_model", "learning_worlds", "rules_advance"]
+__all__ = ["learning", "learning_model", "rules_advance"]
 
 Results = dict[str, dict[str, Any]]
-_ARMS = ("none", "last five", "table", "table, seen", "ours")
 _NAMES = {
     "none": "nothing",
     "last five": "the last five runs that passed",
-    "table": "a discounted Thompson table",
-    "table, seen": "the same, with what the agent sees as a key",
+    "overlap": "passed first, then overlap of tools",
+    "table": "a discounted Thompson table of options",
+    "keyed table": "the same, keyed by what decides",
     "ours": "muniment",
 }
 
@@ -33,12 +33,14 @@ def learning_model(results: Results) -> list[str]:
     ]
 
 
-def learning_worlds(results: Results) -> list[str]:
-    """Every arm before and after a drift, with the truth known."""
-    lines = ["| told | before the drift | after it | when it comes back |", "|---|---|---|---|"]
-    for arm in _ARMS:
-        cells = [_cell(results, arm, name) for name in ("before", "after drift", "back again")]
-        lines.append(f"| {_NAMES[arm]} | {' | '.join(cells)} |")
+def learning(results: Results) -> list[str]:
+    """Every arm on families of work that had no part in any choice."""
+    lines = ["| in the prompt | pass rate | over the last five |", "|---|---|---|"]
+    for arm, name in _NAMES.items():
+        row = results[f"held out: {arm}"]
+        over = row.get("over last five")
+        gain = f"{over[0]:.3f} ({over[1]:.3f} to {over[2]:.3f})" if over else ""
+        lines.append(f"| {name} | {row['rate']:.3f} ({row['low']:.3f}–{row['high']:.3f}) | {gain} |")
     return lines
 
 
@@ -61,8 +63,3 @@ def rules_advance(results: Results) -> list[str]:
         f" kinds of work. `advance` called the agent {calls:,.0f} times in a world with drafts of people,"
         f" {calls_alone:,.0f} times without (`python -m benchmarks.rules_advance`)."
     ]
-
-
-def _cell(results: Results, arm: str, when: str) -> str:
-    row = results[f"all families, {when}: {arm}"]
-    return f"{row['pass_rate']:.2f} ({row['low']:.2f}–{row['high']:.2f}); {row['cost_per_pass']:.1f}"

@@ -20,7 +20,7 @@ from random import Random
 from typing import Any
 
 from benchmarks.data import default_data
-from benchmarks.truth._arms import ARMS
+from benchmarks.truth._arms import ARMS, OPTIONAL_ARMS
 from benchmarks.truth._scoring import Score, score
 from benchmarks.truth._stores import SPLITS, Request, Store, load_stores, split_digest
 
@@ -84,7 +84,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--split", choices=SPLITS, default=SPLITS[0])
     parser.add_argument("--data", type=Path, default=default_data())
-    parser.add_argument("--arm", action="append", choices=list(ARMS), help="only these; nothing is written")
+    parser.add_argument(
+        "--arm", action="append", choices=[*ARMS, *OPTIONAL_ARMS], help="only these; nothing is written"
+    )
     parser.add_argument("--show", metavar="STORE", help="print every context of a store with what it misses, and stop")
     given = parser.parse_args()
     file = _FOLDER / "results" / f"{given.split}.json"
@@ -106,7 +108,7 @@ def main() -> None:
 
 
 def _answer(store: Store, arm: str) -> Iterable[Result]:
-    with ARMS[arm](store) as ask:
+    with (ARMS | OPTIONAL_ARMS)[arm](store) as ask:
         for request in store.requests:
             for budget in BUDGETS:
                 yield Result(arm, store, request, budget, score(store, request, ask(request, budget), budget))
@@ -194,7 +196,7 @@ def _write(file: Path, split: str, stores: list[Store], rows: list[dict[str, Any
 def _show(stores: list[Store], arms: Sequence[str]) -> None:
     for store in stores:
         for arm in arms:
-            with ARMS[arm](store) as ask:
+            with (ARMS | OPTIONAL_ARMS)[arm](store) as ask:
                 for request in store.requests:
                     context = ask(request, BUDGETS[1])
                     found = score(store, request, context, BUDGETS[1])

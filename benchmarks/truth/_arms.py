@@ -14,7 +14,7 @@ from benchmarks.truth._scoring import Addition, Context, Line
 from benchmarks.truth._stores import Request, Store, Turn
 from muniment.core.outside.token_counters import load_token_counter
 
-__all__ = ["ARMS", "Arm", "Asker", "draft_turn"]
+__all__ = ["ARMS", "OPTIONAL_ARMS", "Arm", "Asker", "draft_turn"]
 
 Asker = Callable[[Request, int], Context]
 """The context for a request within a budget of tokens."""
@@ -57,10 +57,10 @@ def _count(text: str) -> int:
 
 
 @contextmanager
-def composed(store: Store, *, is_extracted: bool = False) -> Iterator[Asker]:
+def composed(store: Store, *, is_extracted: bool = False, embedder: str | None = None) -> Iterator[Asker]:
     """`run.compose` with default settings, each request in a session of its own, a follow-up in the last one."""
     now = datetime.fromisoformat(store.now)
-    with muniment.open(":memory:", clock=lambda: now) as mem:
+    with muniment.open(":memory:", clock=lambda: now, embedder=embedder) as mem:
         turn_of: dict[str, str] = {}
         for session in dict.fromkeys(turn.session for turn in store.turns):
             run = mem.run(user_id=store.user, session_id=session)
@@ -69,6 +69,8 @@ def composed(store: Store, *, is_extracted: bool = False) -> Iterator[Asker]:
                 turn_of[entry.id] = turn.id
             if is_extracted:
                 run.extract()
+        if embedder is not None:
+            mem.store.index()
 
         def ask(request: Request, budget: int) -> Context:
             session = store.turns[-1].session if request.kind == "follow_up" else f"request {request.id}"
@@ -86,12 +88,21 @@ def extracted(store: Store) -> Iterator[Asker]:
         yield ask
 
 
+@contextmanager
+def with_e5_small(store: Store) -> Iterator[Asker]:
+    """`composed` with search by meaning."""
+    with composed(store, embedder="e5-small") as ask:
+        yield ask
+
+
 ARMS: dict[str, Arm] = {
     "composed": composed,
     "composed after extract": extracted,
     "own turns, newest first": newest_first,
     "everything": everything,
 }
+OPTIONAL_ARMS: dict[str, Arm] = {"composed with e5-small": with_e5_small}
+"""Those that need more than the project: asked for by name."""
 
 
 def draft_turn(turn: Turn) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from muniment.handles.upkeep.running import Upkeep
 from upkeep_room import leases, load, worker
 
 Opened = Callable[..., Memory]
-NOT_BEHIND = {"memory": {"extraction": {"in_background": False}}}
+NOT_BEHIND = {"memory": {"extraction": {"in_background": False}}, "ledger": {"embed_in_background": False}}
 WAIT_S = 60
 
 

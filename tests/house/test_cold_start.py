@@ -56,7 +56,7 @@ NOT_TO_SEARCH = (
     "handles.derived", "handles.rulebook", "handles.runner", "handles.study", "memory.candidates",
     "memory._rules", "memory._speakers",
     "memory.corpus", "memory.document", "memory.episode", "memory.facts", "memory.insight",
-    "memory.outside", "memory.patches", "memory.extracting", "memory._vector_blocks",
+    "memory.outside", "memory.patches", "memory.extracting",
     "memory.fact_writing", "memory.state", "memory.working_state", "memory.vectors", "packets.builds",
     "packets.compose", "packets.gathering", "packets.page", "packets.pool", "packets.rendering", "store.changes",
     "store.derivation", "store.dumps", "store.engines.postgres", "store.engines._sqlite_residue",

@@ -99,7 +99,7 @@ def test_what_is_over_is_not_recalled(mem: Memory, clock: Hand) -> None:
 
 @pytest.mark.req("RC-08", "RC-13")
 def test_what_never_helped_is_not_recalled() -> None:
-    with store(policy={"learn": {"lessons": {"change_threshold": 1000}}}) as mem:
+    with store() as mem:
         bank = mem.bank(user_id="ana")
         do(bank, write(tactic("tac_bad", injection={"content": "Guess backwards."}), "ReuseBuffer"))
         do(bank, write(tactic("tac_kept"), "ReuseBuffer"), on("PIN", "tac_kept", store="ReuseBuffer"))

@@ -266,13 +266,11 @@ class RecallPolicy(Record):
     """For each standard deviation by which a turn's vector is nearer to the query's than the mean."""
     dense_window: Weight = 0.05
     """For each standard deviation by which the vector of a window of turns is nearer to the query's than the mean."""
-    dense_light: dict[str, Share] = Field(default_factory=lambda: {"wordllama": 0.35})
-    """Embedders (by the name before the `@` of their identity) whose vectors count for less, and how much of it."""
-    dense_english: Items[str] = ("wordllama", "minilm")
+    dense_english: Items[str] = ("e5-small",)
     """Embedders that know English alone: a question in another script is asked by its words only."""
 
     # -- what was learnt --
-    ranking: Annotated[str, Field(pattern=r"^([0-9a-f]{16,64})?$")] = "50a7dfa2056d9836"
+    ranking: Annotated[str, Field(pattern=r"^([0-9a-f]{16,64})?$")] = "51d21bb46c1baee0"
     """The digest (its first 16 signs or more) of the ranking that was learnt over the best candidates; empty: none."""
 
     # -- several answers --
@@ -284,7 +282,7 @@ class RecallPolicy(Record):
     """Of so many of the best, those that say the same are put in order of time, the newest first; 1: none."""
 
     # -- how likely it is evidence --
-    evidence: Annotated[str, Field(pattern=r"^[0-9a-f]{16,64}$")] = "a1485c409038a464"
+    evidence: Annotated[str, Field(pattern=r"^[0-9a-f]{16,64}$")] = "8054fa64bd4e2ba4"
     """The digest (its first 16 signs or more) of the calibration by which a hit's signs become a chance."""
 
     @property
@@ -757,59 +755,29 @@ class LessonPolicy(Record):
     holdout_share: Share = 0.1
     """Of the runs that an active lesson fits, so many do without it, so that it is measured as long as it lives."""
     trial_share: Share = 0.5
-    """Of the runs that lessons on trial fit, so many get one of them while nothing is known; then what came of them
-    lately decides, between a holdout's share and all but the holdout of trials."""
-    trial_holdout_share: Share = 0.2
-    """Of the runs that lessons on trial fit, so many at least get none: with few to compare with, nothing is proven."""
+    """The share of the runs that a lesson on trial fits which are handed it."""
     suspended_share: Share = 0.1
-    """Of the runs that suspended lessons fit, so many get one of them, to see whether the world came back."""
-    trial_places: Whole = 2
-    """Lessons of one family that are on trial at a time; the others wait."""
-    trial_uses_min: Positive = 10
-    """Judged runs, with it or held out, before a trial is decided."""
+    """The share of the runs that a suspended lesson fits which are handed it, to see whether the world came back."""
     trial_uses_max: Positive = 120
-    """A trial that does not look like helping by then is over; one that does goes on until it is proven or no longer
-    looks so."""
+    """A trial that has shown nothing in so many judged runs, with the lesson or without, is over."""
     trial_idle_max: Positive = 60
     """A trial ends when so many judged runs of its family came and it was among what was handed out in none."""
-    suspended_uses_min: Positive = 5
-    """Runs with a suspended lesson before it is decided on."""
     suspended_uses_max: Positive = 12
     """A suspended lesson that shows no good in so many runs with it is retired."""
+    window_uses: Positive = 30
+    """The newest runs with an active lesson that it is suspended by."""
+    margin: Annotated[Number, Field(gt=0, lt=1)] = 0.05
+    """Harmful means an effect of this much or more."""
+    alpha: Annotated[Number, Field(gt=0, lt=1)] = 0.05
+    """How often a comparison may speak wrongly of a lesson, however often it is looked at."""
     uses_max: Positive = 240
     """Judged runs of a family that figures are made of, newest first."""
     half_life_uses: Annotated[Number, Field(gt=0)] = 80
-    """After so many uses, a use weighs half as much in the effect of a lesson."""
+    """After so many uses, a use weighs half as much in the effect of a lesson that people are shown."""
     half_life_runs: Annotated[Number, Field(gt=0)] = 12
-    """After so many judged runs of its kind of work, an outcome counts half as much where records are chosen."""
+    """After so many judged runs of its kind of work, an outcome counts half as much where ways are compared."""
     exploration: Share = 0.3
-    """Of the ways of doing a task that passed, the one to try is drawn from so much of the doubt about each; at 0 it is
-    always the one that is expected to pass most often."""
-    false_max: Share = 0.1
-    """Of kinds of work in which no lesson helps, so many at most ever have an active one, however long and often they
-    are looked at; where some help, so many of the active ones at most are idle, on average."""
-    confidence: Annotated[Number, Field(gt=0, lt=1)] = 0.97
-    """Of the interval that must lie above the margin for a lesson that costs less."""
-    doubt: Annotated[Number, Field(gt=0, lt=1)] = 0.9
-    """Of the interval that must lie below nought for a lesson to go: it is doubted sooner than it is believed."""
-    hope: Annotated[Number, Field(gt=0, lt=1)] = 0.8
-    """Of the interval that it must clear when its trial is over, or to come back from suspension."""
-    margin: Share = 0.1
-    """A lesson that costs less may pass so much less often, at most, and still count as as good."""
-    change_threshold: Annotated[Number, Field(gt=0)] = 7.0
-    """The log likelihood ratio at which a lesson's own history is told to have changed. At 7, about one in twenty-five
-    lessons whose rate stays the same is told so within a hundred uses."""
-
-
-class PraxisPolicy(Record):
-    """What version 0.1 retired tactics by. Settings and clients of then may still give it; `lessons` decides."""
-
-    margin: Share = 0.1
-    """Without effect since lessons are measured against their holdout."""
-    alpha: Annotated[Number, Field(gt=0, lt=1)] = 0.05
-    """Without effect."""
-    fails_in_a_row_max: Positive = 6
-    """Without effect."""
+    """The way to try is drawn from so much of the spread of each; at 0 it is always the one that is expected best."""
 
 
 class WritingPolicy(Record):
@@ -861,7 +829,6 @@ class LearnPolicy(Record):
     eviction: EvictionPolicy = EvictionPolicy.model_construct()
     fold: FoldPolicy = FoldPolicy.model_construct()
     lessons: LessonPolicy = LessonPolicy.model_construct()
-    praxis: PraxisPolicy = PraxisPolicy.model_construct()
     writing: WritingPolicy = WritingPolicy.model_construct()
     reasoning_ttl: NonEmpty = "days:90"
     """How long an episode is kept unless it is used: `session`, `hours:6`, `days:90`."""
@@ -1285,6 +1252,8 @@ class LedgerPolicy(Record):
     """Entries in one `observe_many`, which is one transaction."""
     index_turns: bool = True
     """Index messages and tool results as they are written, so that `search` finds them."""
+    embed_in_background: bool = True
+    """Make vectors in a thread of the process that writes, where it has an embedder; without it upkeep makes them."""
     clock_back_ms_max: Annotated[Integer, Field(ge=0)] = 300_000
     """How far the clock may step back within a session before we refuse; less is held."""
 

@@ -14,7 +14,6 @@ from muniment.errors import Conflict, InvalidInput, WrongStage
 from muniment.learning.banks import lock_bank, write_bank
 from muniment.learning.lesson_state import LessonUse
 from muniment.learning.lessons.effects import effect_of
-from muniment.learning.lessons.life import judged_uses
 from muniment.learning.lessons.records import LessonDecision
 from muniment.learning.lessons.uses import family_of
 from muniment.learning.lessons.uses import list_uses as list_lesson_uses
@@ -50,7 +49,7 @@ def lesson_bank(ctx: Context, tenant_id: str, owner: str) -> LessonBank:
         if family not in read:
             read[family] = list_lesson_uses(reader, owner, family, policy.uses_max)
         own = {memory.id, *memory.parents}
-        return judged_uses(memory, [use for use in read[family] if use.memory_id in own])
+        return [use for use in read[family] if use.memory_id in own]
 
     def difference_of(_memory: StoredMemory, uses: Sequence[LessonUse]) -> Difference | None:
         effect = effect_of(uses, policy)

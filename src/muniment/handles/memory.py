@@ -133,6 +133,10 @@ def open(
         address=str(target),
     )
     memory = Memory(context)
+    if maker is not None and not read_only and context.policy.ledger.embed_in_background:
+        from muniment.handles.background_embedding import BackgroundEmbedding
+
+        context.embedding = BackgroundEmbedding(context, maker)
     if extract is not None and not read_only and context.policy.memory.extraction.in_background:
         memory._start_background()
     return memory

@@ -25,6 +25,7 @@ from muniment.core.predicates import parse
 from muniment.core.stats import Beta, Prior, Tally, normal_quantile
 from muniment.core.text.sentences import sentence_spans
 from muniment.learning._episodes import Episode, EpisodeStep, episode_of, passed_of, render_steps, tools_told
+from muniment.learning._trials import draw_arms, fits_any_run, is_lesson
 from muniment.learning.fold.blame import only_looks
 from muniment.learning.keys import (
     Likeness,
@@ -35,8 +36,6 @@ from muniment.learning.keys import (
     state_compat,
 )
 from muniment.learning.lesson_state import LessonArm
-from muniment.learning.lessons.arms import draw_arms, fits_any_run, is_lesson
-from muniment.learning.lessons.lately import Lately
 from muniment.learning.lessons.wording import cited_events, lesson_line, sentence_of
 from muniment.learning.stored_memory import Store, StoredMemory
 
@@ -102,8 +101,6 @@ class Recallable(NamedTuple):
     """Beside the best of its bank."""
     chance: float = 1.0
     """How likely it has to do with the query at all."""
-    lately: Lately = Lately()
-    """What came of it, newer runs counting more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +251,7 @@ def _failing_predicate(memory: StoredMemory, asked: RecallQuestion) -> str | Non
 def _weighed(
     candidate: Recallable, asked: RecallQuestion, policy: LearnPolicy, intent: Likeness, state: Likeness, tools: float
 ) -> Weighed:
-    quality, quality_text = quality_of(candidate.memory, policy, asked.now, candidate.lately)
+    quality, quality_text = quality_of(candidate.memory, policy, asked.now)
     likeness = {"sem": candidate.similarity, "tools": tools, "intent": intent.score}
     parts = {**likeness, "state": state.score, "quality": quality}
     if asked.is_fallback:
@@ -287,13 +284,6 @@ def history_of(memory: StoredMemory) -> Tally:
     return Tally(memory.with_tally.passes, memory.with_tally.n).merge(_own_history(memory))
 
 
-def _faded(memory: StoredMemory, lately: Lately) -> tuple[float, float]:
-    """The same as it counts now, passes and all. What stands in records of earlier versions counts whole."""
-    own = _own_history(memory)
-    used = (lately.passes, lately.n) if lately.uses else (memory.with_tally.passes, memory.with_tally.n)
-    return round(used[0] + lately.written * own.passes, 1), round(used[1] + lately.written * own.n, 1)
-
-
 def _own_history(memory: StoredMemory) -> Tally:
     """Of the runs that it was learnt from."""
     learnt = memory.record.get("learnt")
@@ -317,17 +307,10 @@ def tells_of_failure(memory: StoredMemory) -> bool:
 _instant = lru_cache(maxsize=1024)(parse_instant)
 
 
-def quality_of(
-    memory: StoredMemory,
-    policy: LearnPolicy,
-    now: str,
-    lately: Lately = Lately(),  # noqa: B008
-) -> tuple[float, str]:
-    """How well it has served, 0 to 1: the careful end of its pass rate, newer runs counting more, and a little for
-    being recent or pinned.
-    """
+def quality_of(memory: StoredMemory, policy: LearnPolicy, now: str) -> tuple[float, str]:
+    """How well it has served, 0 to 1: the careful end of its pass rate, and a little for being recent or pinned."""
     tally = history_of(memory)
-    careful = _quantile(*_faded(memory, lately), _prior(policy), _CAREFUL)
+    careful = _quantile(tally.passes, tally.n, _prior(policy), _CAREFUL)
     age_days = max(0.0, (_instant(now) - _instant(memory.last_used_at or memory.created_at)).total_seconds()) / _DAY_S
     recent = 0.5 ** (age_days / policy.recency_half_life_days)
     value = (1 - _RECENCY_SHARE) * careful + _RECENCY_SHARE * recent
@@ -562,8 +545,7 @@ def hand_out(
         return whole
     shown = set(whole.injection.used_ids)
     drawn = [each.candidate.memory for each in best if each.candidate.memory.id in shown]
-    lately = {each.candidate.memory.id: each.candidate.lately for each in best}
-    arms = draw_arms(drawn, run_id, policy.lessons, lately)
+    arms = draw_arms(drawn, run_id, policy.lessons)
     had = {arm.memory_id for arm in arms if arm.arm == "had"}
     if all(memory.id in had for memory in drawn if is_lesson(memory)):
         return whole._replace(arms=arms)

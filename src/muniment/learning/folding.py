@@ -29,6 +29,7 @@ from muniment.core.ports.schema import ENTRIES
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.core.scope import bank_owner, owners_seen
 from muniment.errors import Conflict, InvalidInput, StorageFailure
+from muniment.learning._trials import outlived
 from muniment.learning.banks import find_memory, lock_banks, memory_drafts, write_bank
 from muniment.learning.fold.distill import BankIds
 from muniment.learning.fold.features import with_features
@@ -56,7 +57,6 @@ from muniment.learning.learn_requests import (
 from muniment.learning.lesson_asking import LessonsAsked, ask_lessons, told
 from muniment.learning.lesson_moving import Moves, bank_arms, lesson_moves, with_moves
 from muniment.learning.lesson_sharing import banks_beside, family_lessons, tell_beside
-from muniment.learning.lessons.life import changed_at_of, outlived
 from muniment.learning.log_reading import peer_of
 from muniment.learning.plans import applied_draft, find_plan, run_plan, version_of
 from muniment.learning.projection import core_name, trace_id_of
@@ -223,10 +223,8 @@ def _see(ctx: Context, scope: Scope, asked: LearnRequest) -> _FoldInputs:
             if body["is_final"] and body["facts"]["trace_id"] != facts.trace_id
         ]
         existing = family_lessons(reader, owner, facts, policy)
-        since = changed_at_of(existing) or ""  # runs of a world that has changed since have no voice
-        peers = [peer for peer in peers if peer.at >= since and _is_alike(peer, facts) and _may_teach(peer, policy)][
-            : policy.fold.peers_max
-        ]
+        peers = [peer for peer in peers if _is_alike(peer, facts) and _may_teach(peer, policy)]
+        peers = peers[: policy.fold.peers_max]
         ids = tuple(entry.id for entry in entries)
         beside = banks_beside(reader, scope, owner, facts, recalled, policy) if asked.is_final else ()
         return _FoldInputs(finished, facts, peers, existing, ids, tuple(rules.get("arms", ())), recalled, beside)

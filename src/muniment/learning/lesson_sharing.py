@@ -16,10 +16,10 @@ from muniment.core.ports.rows import by_ids
 from muniment.core.ports.schema import ITEMS
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.core.scope import owners_seen
+from muniment.learning._trials import stage_of
 from muniment.learning.banks import list_memories, list_unbound, write_bank
 from muniment.learning.keys import intent_key
 from muniment.learning.lesson_moving import lesson_moves, recalled_ids
-from muniment.learning.lessons.arms import stage_of
 from muniment.learning.lessons.uses import by_family, name_in_bank, told_id
 from muniment.learning.plans import applied_draft, run_plan
 from muniment.learning.projection import core_name
@@ -69,7 +69,7 @@ def _is_waited_in(reader: Reader, owner: str, facts: RunFacts, policy: LearnPoli
     unbound = [held.memory for held in list_unbound(reader, owner, "tactic", policy.gather_max)]
     for group in (family_lessons(reader, owner, facts, policy), unbound):
         stages = [stage_of(memory) for memory in group]
-        if "candidate" in stages and stages.count("trial") < policy.lessons.trial_places:
+        if "candidate" in stages and "trial" not in stages:
             return True
     return False
 

@@ -21,15 +21,11 @@ class LessonState(Record):
     why: str
     """In a few words, with the figures that moved it: `passed 9 of 12 with it, 3 of 11 without`."""
     changed_at: Absent[str] = None
-    """Where its history was found to change: uses before it say nothing of how it does now."""
     trial: Absent[Count] = None
-    """The so-manieth of its kind of work that was tried: the later, the more it has to show."""
     trial_at: Absent[str] = None
-    """When that trial began; it may have waited since, and gone on."""
     trials: Absent[Count] = None
-    """How many trials of its kind of work had begun when this was written: kept by each, so that none is lost."""
     proven: Absent[bool] = None
-    """A trial showed that it helps: it may come back from a pause, where another is tried again."""
+    """These five stand in records of version 0.2, and are not read."""
 
 
 class LessonArm(Record):

@@ -24,6 +24,7 @@ from muniment.learning._hints import (
     hand_out,
     weigh,
 )
+from muniment.learning._trials import fits_any_run, is_lesson, stage_of
 from muniment.learning.banks import (
     find_memory,
     list_memories,
@@ -36,9 +37,7 @@ from muniment.learning.banks import (
 from muniment.learning.fold.run_logs import steps_of
 from muniment.learning.hint_evidence import with_evidence
 from muniment.learning.keys import clashes, intent_key, state_key
-from muniment.learning.lessons.arms import fits_any_run, is_lesson, stage_of
 from muniment.learning.lessons.counting import counted
-from muniment.learning.lessons.lately import lately_of
 from muniment.learning.lessons.uses import Uses, uses_of
 from muniment.learning.projection import core_name
 from muniment.learning.recall_reading import latest_recall
@@ -340,11 +339,7 @@ def _with_uses(
             if each.memory.level == level and not clashes(asked.intent_key, each.memory.record.get("intent_key"))
         ]
         uses |= uses_of(reader, bank_owner(scope, level), mine, policy.lessons.uses_max)
-    counting = [(each, uses.get(each.memory.id, Uses())) for each in kept]
-    standing = [
-        each._replace(memory=counted(each.memory, own.uses), lately=lately_of(own, policy.lessons.half_life_runs))
-        for each, own in counting
-    ]
+    standing = [each._replace(memory=counted(each.memory, uses.get(each.memory.id, Uses()).uses)) for each in kept]
     return standing, [Dropped(each.memory.id, "candidate") for each in found if each.memory.id in waiting]
 
 

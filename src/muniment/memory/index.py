@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache, partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.core.instants import parse_instant
 from muniment.core.limits import checkpoint, remembered
@@ -302,7 +302,9 @@ class RecallIndex:
             covered = {entry.id for entry in lost[user_id] if entry.n <= user.indexed}
             if covered:
                 counts["segments"] += drop_from_blocks(tx, segments_of(user_id), CODEC, covered)
-                counts["vectors"] += remove_vectors(tx, user_id, covered)
+            embedded = {entry.id for entry in lost[user_id] if entry.n <= max(user.indexed, user.embedded)}
+            if embedded:
+                counts["vectors"] += remove_vectors(tx, user_id, embedded)
         return counts
 
     def outdated(self, reader: Reader, users: Sequence[str] | None = None) -> int:
@@ -328,7 +330,7 @@ class RecallIndex:
         reset(tx, user_id, vectors=False)
         turns = 0
         while (piece := _read_piece(tenant_id, user_id, PIECE_ENTRIES, tx)).last > piece.user.indexed:
-            _write_piece(piece, None, tx)
+            _write_piece(piece, tx)
             turns += len(piece.turns)
         return turns
 
@@ -371,13 +373,11 @@ def follow(
     """Index the entries behind a user's watermark, a piece in each transaction; answers how many turns these were.
 
     It can be stopped and run again at any time, and by several processes at once. It ends after `entries_max` entries,
-    where that is given. An embedder that fails keeps no word out of the index: the vectors stay due, and its error is
-    raised at the end. Without `embeds` it is not asked.
+    where that is given. With `embeds` vectors are made after the words: an embedder that fails keeps no word out of the
+    index.
     """
     if not ctx.indexes_turns:
         return 0
-    embedder = ctx.embedder if embeds else None
-    failure: EmbedderFailure | None = None
     turns = entries = lost = 0
     while lost < _LOST_MAX and (entries_max is None or entries < entries_max):
         checkpoint()
@@ -385,27 +385,17 @@ def follow(
         piece = ctx.engine.read(tenant_id, partial(_read_piece, tenant_id, user_id, size))
         if piece.last <= piece.user.indexed:
             break
-        made: Vectors | None = None
-        if embedder is not None and piece.user.embedded == piece.user.indexed and failure is None:
-            from muniment.memory.vectors import embed_entries
-
-            try:
-                made = Vectors(embedder.identity, embed_entries(ctx, embedder, tenant_id, user_id, piece.said))
-            except EmbedderFailure as error:
-                failure = error
-        if ctx.engine.write(tenant_id, partial(_write_piece, piece, made)):
+        if ctx.engine.write(tenant_id, partial(_write_piece, piece)):
             turns += len(piece.turns)
             entries += piece.last - piece.user.indexed
             if progress is not None:
                 progress(piece.last - piece.user.indexed)
         else:
             lost += 1  # another process has indexed the same, or forgotten some of it
-    if embedder is not None and failure is None:
+    if embeds and ctx.embedder is not None:
         from muniment.memory.vectors import embed_behind
 
-        embed_behind(ctx, embedder, tenant_id, user_id, entries_max)
-    if failure is not None:
-        raise failure
+        embed_behind(ctx, ctx.embedder, tenant_id, user_id, entries_max)
     return turns
 
 
@@ -450,13 +440,6 @@ _LOST_MAX = 16
 """How often others are quicker before this call leaves the rest to them."""
 
 
-class Vectors(NamedTuple):
-    """The vectors of a piece: who made them, and one row for each turn."""
-
-    identity: str
-    rows: Any
-
-
 def _read_piece(tenant_id: str, user_id: str, size: int, reader: Reader) -> _Piece:
     """The next entries behind a user's watermark."""
     user = read_user(reader, user_id)
@@ -479,27 +462,20 @@ def _read_piece(tenant_id: str, user_id: str, size: int, reader: Reader) -> _Pie
     return piece
 
 
-def _write_piece(piece: _Piece, vectors: Vectors | None, tx: Transaction) -> bool:
+def _write_piece(piece: _Piece, tx: Transaction) -> bool:
     """Write what stands for a piece and move the watermark behind it; False where the user has changed meanwhile."""
     user_id = piece.user.user_id
     if lock_user(tx, user_id)._replace(tail=piece.user.tail) != piece.user:
         return False
-    moved = {"indexed": piece.last}
     if piece.turns:
         append_block(tx, segments_of(user_id), CODEC, build_segment(piece.turns))
-    if vectors is not None:
-        moved["embedded"] = piece.last
-        if piece.turns:
-            from muniment.memory.vectors import add_vectors
-
-            add_vectors(tx, user_id, vectors.identity, [turn.id for turn in piece.turns], vectors.rows)
     if not is_reserved(user_id):
         from muniment.memory.session_rows import extend_sessions
         from muniment.memory.statements import add_statements
 
         add_statements(tx, piece.statements)
         extend_sessions(tx, user_id, _session_pieces(piece))
-    tx.do(Patch("users", (("user_id", "=", user_id),), moved))
+    tx.do(Patch("users", (("user_id", "=", user_id),), {"indexed": piece.last}))
     return True
 
 

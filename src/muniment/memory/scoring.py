@@ -316,6 +316,8 @@ class Dense(NamedTuple):
 
     turn: Floats | None = None
     window: Floats | None = None
+    known: Flags | None = None
+    """Which turns have a vector; None where all do. The others are as near as the mean."""
 
 
 class Scores(NamedTuple):
@@ -379,7 +381,9 @@ def _nearness(policy: RecallPolicy, dense: Dense) -> dict[str, Array]:
         ("dense_turn", policy.dense_turn, dense.turn),
         ("dense_window", policy.dense_window, dense.window),
     )
-    return {name: _standard(near, weight) for name, weight, near in features if near is not None and weight}
+    return {
+        name: _standard(near, weight, dense.known) for name, weight, near in features if near is not None and weight
+    }
 
 
 # -- what the best say --------------------------------------------------------------------------------
@@ -481,33 +485,31 @@ def _said_within(ts: Ints, window: Window) -> Flags:
 # -- vectors ------------------------------------------------------------------------------------------
 
 
-def _standard(near: Floats, weight: float) -> Array:
-    """Standard deviations from the mean, weighed."""
+def _standard(near: Floats, weight: float, known: Flags | None) -> Array:
+    """Standard deviations from the mean of those that are known, weighed."""
     apart = near.astype(np.float64)
-    count = len(apart)
-    apart -= np.add.reduce(apart) / count
-    deviation = math.sqrt(float(np.add.reduce(apart * apart) / count))
-    if not deviation > 0:
-        return np.zeros(count)
+    counted = apart if known is None else apart[known]
+    apart -= np.add.reduce(counted) / len(counted)
+    counted = apart if known is None else apart[known]
+    deviation = math.sqrt(float(np.add.reduce(counted * counted) / len(counted)))
+    if not deviation > _EVEN:
+        return np.zeros(len(apart))
     apart /= deviation
     apart *= weight
     return apart
 
 
+_EVEN = 1e-9
+"""A deviation no larger than this is what rounding leaves of none."""
 _LATIN_END = "\u024f"
 """The last letter of the Latin blocks."""
 
 
 def weigh_dense(policy: RecallPolicy, identity: str, query: str) -> RecallPolicy:
-    """The policy with the weight that this embedder's vectors deserve for this query; none, where it cannot read it."""
-    name = identity.partition("@")[0]
-    share = policy.dense_light.get(name, 1.0)
-    if name in policy.dense_english and _is_foreign(query):
-        share = 0.0
-    if share == 1.0:
+    """The policy for a query: vectors have no weight where the embedder cannot read its script."""
+    if identity.partition("@")[0] not in policy.dense_english or not _is_foreign(query):
         return policy
-    lighter = {"dense_turn": policy.dense_turn * share, "dense_window": policy.dense_window * share}
-    return policy.model_copy(update=lighter)
+    return policy.model_copy(update={"dense_turn": 0.0, "dense_window": 0.0})
 
 
 def _is_foreign(query: str) -> bool:

@@ -1,41 +1,34 @@
 """Vectors of turns: bound to the embedder that made them, never mixed with another's.
 
-They are stored with the index (`memory.index`): `users.embedded` says how many of a user's entries they cover. Where
-they lag behind the words, since an embedder was added or failed, search is by words alone until `embed_behind` or
-`reembed` has caught up; the same where some turn has no vector of the present embedder. Turns behind the watermark are
-embedded when a search needs them, and kept for the transaction that stores them.
+They are made behind the writing: `users.embedded` says up to which of a user's entries, in the order of the ledger,
+turns have theirs, whether these are indexed yet or not. A turn without a vector is ranked by its words, as if it were
+as near as the mean of the others. Search is exact, in single precision; blocks hold half precision.
 """
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence, Set
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from muniment.core.canonical import canonical_bytes
 from muniment.core.limits import checkpoint, drop_tenant
 from muniment.core.ports.engine import Condition, Delete, Patch
-from muniment.core.ports.rows import chunked, stream, texts
+from muniment.core.ports.rows import stream, texts
 from muniment.core.ports.schema import USERS, UserRow, table
-from muniment.errors import InvalidInput
-from muniment.memory._vector_blocks import (
-    VectorBlock,
-    decode_vectors,
-    drop_vectors,
-    encode_vectors,
-    merge_vectors,
-    to_single,
-)
-from muniment.memory.index import PIECE_ENTRIES, follow, read_turns
+from muniment.errors import IntegrityFailure, InvalidInput
+from muniment.memory.index import follow, read_turns
 from muniment.memory.results.tool_text import speaker_told
 from muniment.memory.scoring import Dense
 from muniment.memory.turn_reading import entries_by_id
 from muniment.store.blocks import BlockScope, append_block, drop_from_blocks, list_blocks, read_data
-from muniment.store.turns import is_turn, text_of
 from muniment.store.watermark import lock_user, read_user
 
 if TYPE_CHECKING:
@@ -46,17 +39,17 @@ if TYPE_CHECKING:
     from muniment.store.ledger import LedgerEntry
 
 __all__ = [
-    "EmbeddedTurns",
+    "VectorBlock",
     "VectorCache",
-    "add_vectors",
+    "decode_vectors",
     "dense_for",
     "embed_behind",
-    "embed_entries",
-    "embed_turns",
+    "encode_vectors",
     "mean_of_windows",
     "passage_of",
     "reembed",
     "remove_vectors",
+    "to_single",
     "users_unembedded",
     "vectors_of",
     "windows_of",
@@ -64,15 +57,15 @@ __all__ = [
 
 TEXT_CHARS_MAX = 8_192
 """Characters of a turn that are embedded: of a longer one, its start."""
-BATCH = 256
+PIECE_ENTRIES = 256
+"""Entries whose vectors one transaction stores."""
 HELD_BYTES_MAX = 256 * 1024 * 1024
 """Vectors that a process holds for its searches, of all users together; of one user alone there may be more."""
-FRESH_MAX = 8_192
-"""Vectors of turns behind the watermark that a process holds."""
 CHUNKS_MAX = 32
 
 Halves = npt.NDArray[np.float16]
 Singles = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
 Key = tuple[str, str, str]
 """A tenant, a user, and the identity of an embedder."""
 
@@ -80,61 +73,195 @@ Key = tuple[str, str, str]
 # -- embedding ----------------------------------------------------------------------------------------
 
 
-def embed_turns(embedder: Embedder, turns: Sequence[tuple[str, str]]) -> Halves:
-    """Vectors of (speaker, text)."""
-    return embedder.embed_passages([passage_of(*turn) for turn in turns]).astype(np.float16)
-
-
 def passage_of(speaker: str, text: str) -> str:
     """What is embedded of a turn. Who speaks is part of it: that brings more than a better model does."""
     return f'{speaker} said: "{text[:TEXT_CHARS_MAX]}"'
 
 
-class EmbeddedTurns:
-    """Vectors of turns that may not be stored yet, by tenant, user, embedder and turn; the oldest are let go.
-    Thread-safe."""
+def embed_behind(ctx: Context, embedder: Embedder, tenant_id: str, user_id: str, entries_max: int | None = None) -> int:
+    """Store the vectors of the entries behind a user's watermark, a piece in each transaction; answers how many turns
+    these were.
 
-    def __init__(self) -> None:
-        self._held: OrderedDict[tuple[Key, str], Halves] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: Key, ids: Sequence[str]) -> dict[str, Halves]:
-        with self._lock:
-            return {id_: self._held[key, id_] for id_ in ids if (key, id_) in self._held}
-
-    def put(self, key: Key, ids: Sequence[str], rows: Halves) -> None:
-        with self._lock:
-            for id_, row in zip(ids, rows, strict=True):
-                self._held[key, id_] = row
-            while len(self._held) > FRESH_MAX:
-                self._held.popitem(last=False)
-
-    def clear(self, tenant_id: str | None = None) -> None:
-        with self._lock:
-            for held in [held for held in self._held if tenant_id in (None, held[0][0])]:
-                del self._held[held]
+    With `entries_max`, only where no more entries than that lack theirs: an embedder that was added to a long history
+    is left to upkeep and to `reembed`.
+    """
+    done = 0
+    while True:
+        user = ctx.engine.read(tenant_id, partial(read_user, user_id=user_id))
+        last = min(user.tail, user.embedded + PIECE_ENTRIES)
+        if last <= user.embedded or (entries_max is not None and user.tail - user.embedded > entries_max):
+            return done
+        said = ctx.engine.read(tenant_id, partial(_read_piece, tenant_id, user, last))
+        block = _embed_turns(embedder, said)
+        if not ctx.engine.write(tenant_id, partial(_keep_piece, user, last, embedder.identity, block)):
+            return done  # another process is at it
+        done += len(block)
 
 
-def embed_entries(
-    ctx: Context, embedder: Embedder, tenant_id: str, user_id: str, said: Sequence[tuple[LedgerEntry, str]]
-) -> Halves:
-    """One vector for each turn, from its entry and its text; what a search has embedded already is not asked again."""
-    key, cache = (tenant_id, user_id, embedder.identity), ctx.cache(EmbeddedTurns)
-    found = cache.get(key, [entry.id for entry, _ in said])
-    for portion in chunked([each for each in said if each[0].id not in found], BATCH):
-        checkpoint()
-        ids = [entry.id for entry, _ in portion]
-        rows = embed_turns(embedder, [(_speaker(entry), text) for entry, text in portion])
-        cache.put(key, ids, rows)
-        found |= dict(zip(ids, rows, strict=True))
-    return np.stack([found[entry.id] for entry, _ in said]) if said else np.empty((0, embedder.dim), np.float16)
+def _read_piece(tenant_id: str, user: UserRow, last: int, reader: Reader) -> list[tuple[LedgerEntry, str]]:
+    return list(read_turns(reader, tenant_id, user.user_id, user.embedded, last))
+
+
+def _embed_turns(embedder: Embedder, said: Sequence[tuple[LedgerEntry, str]]) -> VectorBlock:
+    """One vector for each turn, from its entry and its text."""
+    checkpoint()
+    rows = embedder.embed_passages([passage_of(_speaker(entry), text) for entry, text in said])
+    return VectorBlock(tuple(entry.id for entry, _ in said), rows.astype(np.float16))
 
 
 def _speaker(entry: LedgerEntry) -> str:
     return speaker_told({} if entry.body is None else entry.body.to_wire(), entry.role)
 
 
+def _keep_piece(user: UserRow, last: int, identity: str, block: VectorBlock, tx: Transaction) -> bool:
+    now = lock_user(tx, user.user_id)
+    if (now.embedded, now.generation) != (user.embedded, user.generation):
+        return False
+    _add_vectors(tx, user.user_id, identity, block)
+    tx.do(Patch("users", (("user_id", "=", user.user_id),), {"embedded": last}))
+    return True
+
+
+def users_unembedded(reader: Reader) -> list[str]:
+    """The users of a tenant of whom some entries were not embedded yet."""
+    return [user.user_id for user in stream(reader, USERS) if user.embedded < user.tail]
+
+
+# -- another embedder ---------------------------------------------------------------------------------
+
+
+def reembed(ctx: Context, tenant_id: str, progress: Callable[[int], None] | None = None) -> int:
+    """Give each turn that lacks one a vector of the present embedder, then let go of the others'; answers how many.
+
+    It can be stopped and run again at any time: what is done stays done.
+    """
+    embedder = ctx.embedder
+    if embedder is None:
+        raise InvalidInput("this store was opened without an embedder", path="$.embedder", hint="open(..., embedder=…)")
+    users = ctx.engine.read(tenant_id, lambda reader: [user.user_id for user in stream(reader, USERS)])
+    return sum(_reembed_user(ctx, embedder, tenant_id, user_id, progress) for user_id in sorted(users))
+
+
+def _reembed_user(
+    ctx: Context, embedder: Embedder, tenant_id: str, user_id: str, progress: Callable[[int], None] | None
+) -> int:
+    follow(ctx, tenant_id, user_id, embeds=False)
+    done = 0
+    with ctx.engine.snapshot(tenant_id) as view:
+        indexed = read_user(view, user_id).indexed
+        for said in _lacking(view, tenant_id, user_id, embedder.identity, indexed):
+            block = _embed_turns(embedder, said)
+            done += ctx.engine.write(tenant_id, partial(_keep_lacking, tenant_id, user_id, embedder.identity, block))
+            if progress is not None:
+                progress(len(said))
+    ctx.engine.write(tenant_id, partial(_retire, user_id, embedder.identity, indexed))
+    return done + embed_behind(ctx, embedder, tenant_id, user_id)
+
+
+def _lacking(
+    reader: Reader, tenant_id: str, user_id: str, identity: str, indexed: int
+) -> Iterator[list[tuple[LedgerEntry, str]]]:
+    """Batches of the indexed turns that have no vector of this embedder."""
+    have = {id_ for block in _read_stored(reader, user_id, identity) for id_ in block.ids}
+    held: list[tuple[LedgerEntry, str]] = []
+    for entry, text in read_turns(reader, tenant_id, user_id, 0, indexed):
+        if entry.id not in have:
+            held.append((entry, text))
+        if len(held) >= PIECE_ENTRIES:
+            yield held
+            held = []
+    if held:
+        yield held
+
+
+def _keep_lacking(tenant_id: str, user_id: str, identity: str, block: VectorBlock, tx: Transaction) -> int:
+    """Store the vectors of those that still are turns and still lack one: others may have forgotten or embedded them
+    meanwhile. Answers how many."""
+    lock_user(tx, user_id)
+    have = {id_ for held in _read_stored(tx, user_id, identity) for id_ in held.ids}
+    alive = {entry.id for entry in entries_by_id(tx, tenant_id, block.ids) if entry.body is not None}
+    places = [place for place, id_ in enumerate(block.ids) if id_ in alive and id_ not in have]
+    _add_vectors(tx, user_id, identity, VectorBlock(tuple(block.ids[place] for place in places), block.rows[places]))
+    return len(places)
+
+
+def _retire(user_id: str, identity: str, indexed: int, tx: Transaction) -> None:
+    """Let go of the vectors of every other embedder: those of this one cover all that was indexed."""
+    user = lock_user(tx, user_id)
+    for other in _identities(tx, user_id):
+        if other != identity:
+            tx.do(Delete("vectors", (("user_id", "=", user_id), ("embedder", "=", other))))
+    moved = {"embedded": max(user.embedded, indexed), "generation": user.generation + 1}  # what is held is read anew
+    tx.do(Patch("users", (("user_id", "=", user_id),), moved))
+
+
 # -- in storage ---------------------------------------------------------------------------------------
+
+_MAGIC = b"MVEC1\n"
+
+
+@dataclass(frozen=True, slots=True)
+class VectorBlock:
+    """Unit vectors, one row for each id. Every number fits half precision, whatever precision it is held in."""
+
+    ids: tuple[str, ...]
+    rows: npt.NDArray[np.floating]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def merge_vectors(blocks: Sequence[VectorBlock]) -> VectorBlock:
+    if len(dims := {block.rows.shape[1] for block in blocks}) > 1:
+        raise InvalidInput(
+            f"vectors of {' and '.join(map(str, sorted(dims)))} numbers have one embedder's identity",
+            path="$.embedder.identity",
+            hint="give each embedder an identity of its own, then reembed",
+        )
+    return VectorBlock(
+        tuple(id_ for block in blocks for id_ in block.ids), np.concatenate([block.rows for block in blocks])
+    )
+
+
+def drop_vectors(block: VectorBlock, lost: Set[str]) -> VectorBlock | None:
+    kept = [number for number, id_ in enumerate(block.ids) if id_ not in lost]
+    return VectorBlock(tuple(block.ids[number] for number in kept), block.rows[kept]) if kept else None
+
+
+def encode_vectors(block: VectorBlock) -> bytes:
+    head = canonical_bytes({"ids": block.ids, "dim": block.rows.shape[1]})
+    return b"".join([_MAGIC, len(head).to_bytes(4, "little"), head, np.ascontiguousarray(block.rows, "<f2").tobytes()])
+
+
+def decode_vectors(data: bytes) -> VectorBlock:
+    if not data.startswith(_MAGIC):
+        raise IntegrityFailure("not a block of vectors", hint="run `muniment rebuild`")
+    start = len(_MAGIC) + 4
+    end = start + int.from_bytes(data[len(_MAGIC) : start], "little")
+    try:
+        head = json.loads(data[start:end])  # our own bytes, as in a segment
+    except ValueError:
+        raise IntegrityFailure("a block of vectors is damaged", hint="run `muniment rebuild`") from None
+    rows = to_single(np.frombuffer(data, "<f2", -1, end))
+    return VectorBlock(tuple(head["ids"]), rows.reshape(len(head["ids"]), head["dim"]))
+
+
+_SIGN_AND_DIGITS = np.uint32(0x8FFFE000).view(np.int32)
+_EXPONENTS_APART = np.float32(2.0**112)
+"""The exponent of a single counts from 127, that of a half from 15."""
+_HALF_END = 65536.0
+
+
+def to_single(halves: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
+    """Half precision made single by its bits: the same numbers as a cast gives, in a sixth of the time."""
+    bits = halves.view(np.int16).astype(np.int32)  # the sign fills the upper half
+    bits <<= 13
+    bits &= _SIGN_AND_DIGITS
+    singles = bits.view(np.float32)
+    singles *= _EXPONENTS_APART
+    if singles.max(initial=0) >= _HALF_END or singles.min(initial=0) <= -_HALF_END:  # not finite
+        return halves.astype(np.float32)
+    return singles
 
 
 class VectorCodec:
@@ -163,10 +290,10 @@ def vectors_of(user_id: str, identity: str) -> BlockScope:
     return BlockScope("vectors", (("user_id", user_id), ("embedder", identity)))
 
 
-def add_vectors(tx: Transaction, user_id: str, identity: str, ids: Sequence[str], rows: Halves) -> None:
+def _add_vectors(tx: Transaction, user_id: str, identity: str, block: VectorBlock) -> None:
     """Store the vectors of turns behind those that are there."""
-    if ids:
-        append_block(tx, vectors_of(user_id, identity), CODEC, VectorBlock(tuple(ids), rows))
+    if block.ids:
+        append_block(tx, vectors_of(user_id, identity), CODEC, block)
 
 
 def remove_vectors(tx: Transaction, user_id: str, lost: Set[str]) -> int:
@@ -186,134 +313,41 @@ def _read_stored(reader: Reader, user_id: str, identity: str) -> list[VectorBloc
     return [decode_vectors(data) for data in read_data(reader, place, list_blocks(reader, place))]
 
 
-def users_unembedded(reader: Reader) -> list[str]:
-    """The users of a tenant whose words are in the index and whose vectors are not."""
-    return [user.user_id for user in stream(reader, USERS) if user.embedded < user.indexed]
-
-
-def embed_behind(
-    ctx: Context, embedder: Embedder, tenant_id: str, user_id: str, entries_max: int | None = None
-) -> None:
-    """Store the vectors of entries that were indexed without them, a piece in each transaction.
-
-    With `entries_max`, only where no more entries than that lack theirs: an embedder that was added to a long history
-    is left to upkeep and to `reembed`.
-    """
-    while True:
-        user = ctx.engine.read(tenant_id, partial(read_user, user_id=user_id))
-        last = min(user.indexed, user.embedded + PIECE_ENTRIES)
-        if last <= user.embedded or (entries_max is not None and user.indexed - user.embedded > entries_max):
-            return
-        said = ctx.engine.read(
-            tenant_id,
-            lambda reader, user=user, last=last: list(  # type: ignore[misc]
-                read_turns(reader, tenant_id, user_id, user.embedded, last)
-            ),
-        )
-        rows = embed_entries(ctx, embedder, tenant_id, user_id, said)
-        block = VectorBlock(tuple(entry.id for entry, _ in said), rows)
-        if not ctx.engine.write(tenant_id, partial(_keep_piece, user, last, embedder.identity, block)):
-            return  # another process is at it
-
-
-def _keep_piece(user: UserRow, last: int, identity: str, block: VectorBlock, tx: Transaction) -> bool:
-    now = lock_user(tx, user.user_id)
-    if (now.embedded, now.generation) != (user.embedded, user.generation):
-        return False
-    add_vectors(tx, user.user_id, identity, block.ids, block.rows)
-    tx.do(Patch("users", (("user_id", "=", user.user_id),), {"embedded": last}))
-    return True
-
-
-def reembed(ctx: Context, tenant_id: str, progress: Callable[[int], None] | None = None) -> int:
-    """Give each turn that lacks one a vector of the present embedder, then let go of the others'; answers how many.
-
-    It can be stopped and run again at any time: what is done stays done. Until all turns of a user are there, search is
-    by words alone.
-    """
-    embedder = ctx.embedder
-    if embedder is None:
-        raise InvalidInput("this store was opened without an embedder", path="$.embedder", hint="open(..., embedder=…)")
-    users = ctx.engine.read(tenant_id, lambda reader: [user.user_id for user in stream(reader, USERS)])
-    return sum(_reembed_user(ctx, embedder, tenant_id, user_id, progress) for user_id in sorted(users))
-
-
-def _reembed_user(
-    ctx: Context, embedder: Embedder, tenant_id: str, user_id: str, progress: Callable[[int], None] | None
-) -> int:
-    follow(ctx, tenant_id, user_id, embeds=False)
-    done = 0
-    with ctx.engine.snapshot(tenant_id) as view:
-        indexed = read_user(view, user_id).indexed
-        for said in _lacking(view, tenant_id, user_id, embedder.identity, indexed):
-            rows = embed_entries(ctx, embedder, tenant_id, user_id, said)
-            block = VectorBlock(tuple(entry.id for entry, _ in said), rows)
-            done += ctx.engine.write(tenant_id, partial(_keep_lacking, tenant_id, user_id, embedder.identity, block))
-            if progress is not None:
-                progress(len(said))
-    ctx.engine.write(tenant_id, partial(_retire, user_id, embedder.identity, indexed))
-    embed_behind(ctx, embedder, tenant_id, user_id)
-    return done
-
-
-def _lacking(
-    reader: Reader, tenant_id: str, user_id: str, identity: str, indexed: int
-) -> Iterator[list[tuple[LedgerEntry, str]]]:
-    """Batches of the indexed turns that have no vector of this embedder."""
-    have = {id_ for block in _read_stored(reader, user_id, identity) for id_ in block.ids}
-    held: list[tuple[LedgerEntry, str]] = []
-    for entry, text in read_turns(reader, tenant_id, user_id, 0, indexed):
-        if entry.id not in have:
-            held.append((entry, text))
-        if len(held) >= BATCH:
-            yield held
-            held = []
-    if held:
-        yield held
-
-
-def _keep_lacking(tenant_id: str, user_id: str, identity: str, block: VectorBlock, tx: Transaction) -> int:
-    """Store the vectors of those that still are turns and still lack one: others may have forgotten or embedded them
-    meanwhile. Answers how many."""
-    lock_user(tx, user_id)
-    have = {id_ for held in _read_stored(tx, user_id, identity) for id_ in held.ids}
-    alive = {entry.id for entry in entries_by_id(tx, tenant_id, block.ids) if entry.body is not None}
-    places = [place for place, id_ in enumerate(block.ids) if id_ in alive and id_ not in have]
-    add_vectors(tx, user_id, identity, [block.ids[place] for place in places], block.rows[places])
-    return len(places)
-
-
-def _retire(user_id: str, identity: str, indexed: int, tx: Transaction) -> None:
-    """Let go of the vectors of every other embedder: those of this one cover all that was indexed."""
-    user = lock_user(tx, user_id)
-    for other in _identities(tx, user_id):
-        if other != identity:
-            tx.do(Delete("vectors", (("user_id", "=", user_id), ("embedder", "=", other))))
-    if user.embedded < indexed:
-        tx.do(Patch("users", (("user_id", "=", user_id),), {"embedded": indexed}))
-
-
 # -- searching ----------------------------------------------------------------------------------------
 
 
 class _HeldVectors(NamedTuple):
-    """The vectors of the first turns of an index, in the order in which these were written."""
+    """The vectors of a user that were read so far."""
 
     generation: int
-    turns: int
-    chunks: tuple[Singles, ...]
+    embedded: int
+    """The user's watermark when they were read: behind it nothing was new."""
+    blocks: frozenset[bytes]
+    """The digests of the blocks that were read whole."""
+    numbers: dict[str, int]
+    """Of each turn of the index, its number in the order of writing."""
+    known: npt.NDArray[np.bool_]
+    """Which turns have a vector, by number."""
+    chunks: tuple[tuple[Ints, Singles], ...]
+    """Numbers, and the row of each."""
 
     @property
     def nbytes(self) -> int:
-        return sum(chunk.nbytes for chunk in self.chunks)
+        return sum(rows.nbytes for _, rows in self.chunks)
 
-    def extended(self, rows: Singles) -> _HeldVectors:
-        chunks = (*self.chunks, rows)
+    def with_rows(self, numbers: Ints, rows: Singles) -> _HeldVectors:
+        chunks = (*self.chunks, (numbers, rows))
         if len(chunks) > CHUNKS_MAX:
-            chunks = (chunks[0], np.concatenate(chunks[1:]))
-        if len(chunks) == 2 and len(chunks[1]) * CHUNKS_MAX > len(chunks[0]):
-            chunks = (np.concatenate(chunks),)
-        return _HeldVectors(self.generation, self.turns + len(rows), chunks)
+            chunks = (chunks[0], _joined(chunks[1:]))
+        if len(chunks) == 2 and len(chunks[1][0]) * CHUNKS_MAX > len(chunks[0][0]):
+            chunks = (_joined(chunks),)
+        known = self.known.copy()
+        known[numbers] = True
+        return self._replace(chunks=chunks, known=known)
+
+
+def _joined(chunks: Sequence[tuple[Ints, Singles]]) -> tuple[Ints, Singles]:
+    return np.concatenate([numbers for numbers, _ in chunks]), np.concatenate([rows for _, rows in chunks])
 
 
 class VectorCache:
@@ -345,71 +379,67 @@ class VectorCache:
 def dense_for(
     ctx: Context, reader: Reader, tenant_id: str, user_id: str, index: StoredIndex, embedder: Embedder, query: str
 ) -> Dense | None:
-    """How near each turn is to the query in meaning; None where some turn has no vector of this embedder."""
+    """How near each turn is to the query in meaning; None where no turn has a vector of this embedder."""
     if not query.strip() or not len(index):
         return None
     held = _vectors_for(ctx, reader, tenant_id, user_id, index, embedder)
-    if held is None:
+    if not held.chunks:
         return None
     asked = embedder.embed_queries([query[:TEXT_CHARS_MAX]])[0]
-    near = [_nearness(chunk, asked) for chunk in held.chunks]
-    exact: npt.NDArray[np.float64] = (near[0] if len(near) == 1 else np.concatenate(near))[index.written_order].astype(
-        np.float64
-    )
-    turn = exact.round(6)  # the last bits depend on the machine
-    return Dense(turn=turn, window=mean_of_windows(turn, index.kept("windows", lambda: windows_of(index.session))))
+    near = np.zeros(index.written)
+    for numbers, rows in held.chunks:
+        near[numbers] = _nearness(rows, asked)
+    turn = near.round(6)[index.written_order]  # the last bits depend on the machine
+    known = None if held.known.all() else held.known[index.written_order]
+    if known is not None:
+        if not known.any():
+            return None
+        turn[~known] = float(turn[known].mean())
+    window = mean_of_windows(turn, index.kept("windows", lambda: windows_of(index.session)))
+    return Dense(turn, window, known)
 
 
 def _vectors_for(
     ctx: Context, reader: Reader, tenant_id: str, user_id: str, index: StoredIndex, embedder: Embedder
-) -> _HeldVectors | None:
-    """The vectors of all turns of an index: those that are held, with what was written since behind them."""
+) -> _HeldVectors:
+    """The vectors of the turns of an index, as far as there are any. What is held is read no more: blocks that came
+    since are, and of those that were merged the rows that are new."""
     user = read_user(reader, user_id)
-    if user.embedded < user.indexed:
-        return None
+    ctx.note_vectors(tenant_id, user)
     cache, key = ctx.cache(VectorCache), (tenant_id, user_id, embedder.identity)
     held = cache.get(key)
-    if held is None or held.generation != user.generation or held.turns > index.written:
-        held = _HeldVectors(user.generation, 0, ())
-    ids = index.written_ids(held.turns)
-    if not ids:
+    if held is None or held.generation != user.generation or len(held.known) > index.written:
+        held = _HeldVectors(user.generation, 0, frozenset(), {}, np.zeros(0, bool), ())
+    start = len(held.known)
+    if index.written > start:
+        numbers = held.numbers | {id_: start + at for at, id_ in enumerate(index.written_ids(start))}
+        known = np.concatenate((held.known, np.zeros(index.written - start, bool)))
+        held = held._replace(numbers=numbers, known=known)
+    elif held.embedded == user.embedded:
         return held
-    stored: dict[str, npt.NDArray[np.floating]] = {}
-    if len(ids) > BATCH or not held.turns:
-        place = vectors_of(user_id, embedder.identity)
-        covered = sum(listed.turns for listed in list_blocks(reader, place))
-        if index.written - covered > user.tail - user.embedded:
-            return None
-        for block in _read_stored(reader, user_id, embedder.identity):
-            stored |= zip(block.ids, block.rows, strict=True)
-    rows = _rows_of(ctx, reader, tenant_id, user, ids, stored, embedder)
-    if rows is None:
-        return None
-    held = held.extended(rows)
+    if held.embedded < user.embedded:
+        held = _read_fresh(reader, vectors_of(user_id, embedder.identity), embedder.dim, held)
+        held = held._replace(embedded=user.embedded)
     cache.put(key, held)
     return held
 
 
-def _rows_of(
-    ctx: Context,
-    reader: Reader,
-    tenant_id: str,
-    user: UserRow,
-    ids: Sequence[str],
-    stored: dict[str, npt.NDArray[np.floating]],
-    embedder: Embedder,
-) -> Singles | None:
-    """One row for each turn, stored or embedded here; None where more lack theirs than lie behind the watermark."""
-    missing = [id_ for id_ in ids if id_ not in stored]
-    if stored and len(missing) > user.tail - user.embedded:
-        return None
-    entries = [entry for portion in chunked(missing) for entry in entries_by_id(reader, tenant_id, portion)]
-    said = [(entry, text_of(reader, entry)) for entry in entries if is_turn(entry)]
-    made = to_single(embed_entries(ctx, embedder, tenant_id, user.user_id, said))
-    found = stored | dict(zip([entry.id for entry, _ in said], made, strict=True))
-    if any(id_ not in found for id_ in ids):
-        return None
-    return np.stack([found[id_] for id_ in ids])
+def _read_fresh(reader: Reader, place: BlockScope, dim: int, held: _HeldVectors) -> _HeldVectors:
+    """What is held, and the vectors of the blocks that it does not know."""
+    listed = list_blocks(reader, place)
+    fresh = [entry for entry in listed if entry.digest not in held.blocks]
+    whole = {entry.digest for entry in listed} & held.blocks
+    for entry, data in zip(fresh, read_data(reader, place, fresh), strict=True):
+        block = decode_vectors(data)
+        if block.rows.shape[1] != dim:
+            continue
+        numbers = [held.numbers.get(id_, -1) for id_ in block.ids]
+        rows = [row for row, number in enumerate(numbers) if number >= 0 and not held.known[number]]
+        if -1 not in numbers:
+            whole.add(entry.digest)
+        if rows:
+            held = held.with_rows(np.array(numbers)[rows], block.rows[rows])
+    return held._replace(blocks=frozenset(whole))
 
 
 def _nearness(rows: npt.NDArray[np.floating], asked: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:

@@ -43,6 +43,7 @@ from muniment.packets.pool import (
     GivenRules,
     KnownMarks,
     Pool,
+    VectorsRead,
     ids_in_kept,
     read_kept,
     versions_of,
@@ -53,6 +54,7 @@ from muniment.store.context import Context
 from muniment.store.items import Change, Item, add_item, latest, latest_of_run, lock_memory, select_items
 from muniment.store.proofs import check_proof, check_proofs, prove
 from muniment.store.secrets import redact_value
+from muniment.store.watermark import read_user
 
 if TYPE_CHECKING:
     from muniment.core.ports.models import TokenCounter
@@ -243,12 +245,22 @@ def gather_inputs(
         rules = _rules(ctx, reader, scope, asked)
         room = asked if rules is None or rules.omitted is not None else asked - rules.tokens
         request = _request(scope, purpose, query, cues, room, per_section, policy, moment, task_type, left_out)
+        request = _with_vectors(ctx, reader, request)
         pool = gather(ctx, reader, request, policy, opening)
         request = _known_marks(reader, request, pool.evidence_ids(), ctx.cache(KeptMarks))
         is_asked_one_by_one = len(pool.hits) <= _FEW
         return BuildInputs(rules, request, pool, None if is_asked_one_by_one else turn_state(reader, scope.user_id))
 
     return ctx.engine.read(scope.tenant_id, gathered)
+
+
+def _with_vectors(ctx: Context, reader: Reader, request: ComposeRequest) -> ComposeRequest:
+    """The request with how far the vectors went that its search compares."""
+    if ctx.embedder is None or not request.query:
+        return request
+    user = read_user(reader, request.scope.user_id)
+    read = VectorsRead(embedder=ctx.embedder.identity, entries=user.embedded, of=user.tail)
+    return ComposeRequest.unchecked(request.__dict__ | {"vectors": read}, request.model_fields_set | {"vectors"})
 
 
 def compose_inputs(ctx: Context, inputs: BuildInputs, policy: Policy, id_: str) -> Build:

@@ -186,6 +186,16 @@ class KnownMarks(Record):
     """What comes next gets this one."""
 
 
+class VectorsRead(Record):
+    """How far the vectors of a user went when a search compared them: they are made behind the writing."""
+
+    embedder: str
+    """Its identity."""
+    entries: Count
+    """The first entries of the user whose turns had a vector, of those that there were."""
+    of: Count
+
+
 class ComposeRequest(Record):
     """Who asks, for what purpose, with what budget, at what time."""
 
@@ -203,6 +213,8 @@ class ComposeRequest(Record):
     """Events that are not to stand in the packet, and facts as they stood (`FACT_ID@VERSION`)."""
     marks: Absent[KnownMarks] = None
     """Absent where no packet of the session was kept before."""
+    vectors: Absent[VectorsRead] = None
+    """Absent where the search was by words alone."""
 
 
 class GivenRules(Record):

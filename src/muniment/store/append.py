@@ -314,7 +314,7 @@ def _write(
         return parts  # a run that is only to be started was
     users = _count_entries(tx, filled)
     if not is_load:
-        ctx.tails.note(batches[0].scope.tenant_id, *users)
+        ctx.note_tails(batches[0].scope.tenant_id, *users)
     last = {user.user_id: user.tail for user in users}
     for part in filled:
         last[part.place[0]] -= len(part.ids)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 from muniment.core.instants import format_instant
 from muniment.core.limits import REMEMBERED, TABLES, cancellable
 from muniment.core.policy import RecallPolicy
-from muniment.errors import EmbedderFailure, StorageFailure, StoreDamaged
+from muniment.errors import StorageFailure, StoreDamaged
 from muniment.store.watermark import Tails
 
 if TYPE_CHECKING:
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from muniment.core.policy import Policy
     from muniment.core.ports.engine import Engine, Transaction
     from muniment.core.ports.models import Clock, Embedder, Ids, TokenCounter
+    from muniment.core.ports.schema import UserRow
     from muniment.core.scope import Scope
     from muniment.store.derivation import Derivation, Derived, Project
     from muniment.store.ledger import LedgerEntry
 
-__all__ = ["Cache", "Context", "Listeners", "Noticing"]
+__all__ = ["Cache", "Context", "Embedding", "Listeners", "Noticing"]
 
 _DEFAULT_RECALL = RecallPolicy.model_construct()
 
@@ -57,6 +58,18 @@ CacheT = TypeVar("CacheT", bound=Cache)
 R = TypeVar("R")
 FOLLOWED_MAX = 4_096
 """Entries of a tail that an append, or closing the store, indexes before it returns. A load may leave more."""
+
+
+class Embedding(Protocol):
+    """Something that is told of users who wait for vectors, and makes them in its own thread."""
+
+    def notice(self, tenant_id: str, user_id: str) -> None:
+        """Entries of this user have no vectors yet."""
+        ...
+
+    def stop(self) -> None:
+        """End as soon as the store allows."""
+        ...
 
 
 class Listeners:
@@ -115,6 +128,8 @@ class Context:
         """What a verification asks where its caller gives no grader."""
         self.extract_model = extract_model
         """What reads pending turns where their caller gives no model."""
+        self.embedding: Embedding | None = None
+        """What makes vectors behind the calls that write, where something does."""
         self.background: Noticing | None = None
         """What reads turns behind the calls that write them, where something does."""
         self.lessons = lessons
@@ -207,16 +222,29 @@ class Context:
 
     def close(self) -> None:
         """End what goes on in the background, index what was appended here, then release the store."""
-        if self.background is not None:
-            self.background.stop()
+        for each in (self.background, self.embedding):
+            if each is not None:
+                each.stop()
         self.index_tails(FOLLOWED_MAX)
         self.engine.close()
 
     def _index(self, tenant_id: str, user_id: str, entries_max: int | None = FOLLOWED_MAX) -> None:
-        """Index a part of a user's tail. The entries are acknowledged, and searches read them from the ledger: a store
-        or an embedder that fails now is told to whoever asks it next."""
-        with suppress(StorageFailure, StoreDamaged, EmbedderFailure), cancellable(None):
-            self.derived.index.follow(self, tenant_id, user_id, entries_max=entries_max)
+        """Index the words of a part of a user's tail. The entries are acknowledged, and searches read them from the
+        ledger: a store that fails now is told to whoever asks it next."""
+        with suppress(StorageFailure, StoreDamaged), cancellable(None):
+            self.derived.index.follow(self, tenant_id, user_id, entries_max=entries_max, embeds=False)
+
+    def note_tails(self, tenant_id: str, *users: UserRow) -> None:
+        """Remember whose entries were appended: their words wait to be indexed, their vectors to be made."""
+        self.tails.note(tenant_id, *users)
+        self.note_vectors(tenant_id, *users)
+
+    def note_vectors(self, tenant_id: str, *users: UserRow) -> None:
+        """Have the vectors of these users made in the background, where something does so."""
+        if self.embedding is not None:
+            for user in users:
+                if 0 < user.tail - user.embedded <= FOLLOWED_MAX:
+                    self.embedding.notice(tenant_id, user.user_id)
 
     def clear_caches(self, tenant_id: str | None = None) -> None:
         """After a forget in a tenant, or in any: nothing that was read stays in memory, nor what the process remembers

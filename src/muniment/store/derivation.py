@@ -139,9 +139,11 @@ def load_projections() -> tuple[Projections, ...]:
 class TurnIndex(Protocol):
     """Finds turns again. It follows the ledger behind a watermark for each user (`store.watermark`)."""
 
-    def follow(self, ctx: Context, tenant_id: str, user_id: str, *, entries_max: int | None = None) -> int:
+    def follow(
+        self, ctx: Context, tenant_id: str, user_id: str, *, entries_max: int | None = None, embeds: bool = True
+    ) -> int:
         """Index what a user's entries have beyond the watermark, `entries_max` of them at most, in transactions of its
-        own; answers how many turns these were."""
+        own; answers how many turns these were. With `embeds` their vectors are made too."""
         ...
 
     def remove(self, tx: Transaction, entry_ids: Sequence[str]) -> dict[str, int]:

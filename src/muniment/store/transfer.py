@@ -326,7 +326,7 @@ def _write_batch(
     fresh = {row.id for row in new_entries}
     new_blobs = [row for row in _rows_of(batch, BlobRow) if row.entry_id in fresh]
     numbered, users = number_entries(tx, new_entries)
-    ctx.tails.note(tenant_id, *users)
+    ctx.note_tails(tenant_id, *users)
     insert(tx, ENTRIES, numbered)
     insert(tx, BLOBS, new_blobs)
     for (user_id, session_id), rows in groupby(new_entries, key=lambda row: (row.user_id, row.session_id)):

@@ -207,7 +207,7 @@ def test_about_one_in_ten_does_without_an_active_lesson(make) -> None:
 
 
 def test_a_lesson_is_written_as_a_candidate_reaches_no_prompt_and_is_put_on_trial_by_a_fold(make) -> None:
-    mem = make(policy={"learn": {"lessons": {"trial_places": 1, "trial_share": 1}}})
+    mem = make(policy={"learn": {"lessons": {"trial_share": 1}}})
     bank = mem.bank(user_id="ana")
     for name in ("tac_1", "tac_2"):
         write(bank, tactic(name, lesson={"origin": "model", "event_ids": []}))

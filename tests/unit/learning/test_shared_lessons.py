@@ -540,8 +540,8 @@ def test_a_shared_lesson_that_does_harm_is_retired(make) -> None:
     assert recalling(mem)[1].arms == ()
 
 
-def test_a_lesson_waits_where_both_places_are_taken_and_is_tried_when_one_is_free(make) -> None:
-    mem = make(policy={"learn": {"lessons": {"trial_places": 1, "trial_share": 1}}})
+def test_a_lesson_waits_while_another_of_its_work_is_on_trial(make) -> None:
+    mem = make(policy={"learn": {"lessons": {"trial_share": 1}}})
     bank = mem.bank(**AGENT)
     first, second = (
         bank.add_lesson(text, when="an order is asked for", intent=INTENT).lesson_id

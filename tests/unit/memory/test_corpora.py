@@ -160,6 +160,7 @@ def test_search_by_meaning(tmp_path: Path) -> None:
         corpus = mem.corpus("handbook")
         corpus.add(GUIDE, document_id="crane.md")
         corpus.add(NEWER, document_id="crane.md")
+        mem.store.index()
         hits = corpus.search("crane lifts tons")
         assert "fifty tons" in hits[0].text
         assert any("dense_turn" in hit.parts for hit in hits)

@@ -375,7 +375,8 @@ def test_http_is_not_contacted_at_load_and_asks_for_the_dimension_once(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
-    muniment.open(":memory:", embedder=f"openai:{server.url}#some/model:v2").close()
+    with muniment.open(":memory:", embedder=f"openai:{server.url}#some/model:v2") as mem:
+        mem.run(user_id="ana").observe("user", "Hello.")
     embedder = loaded(f"openai:{server.url}#some/model:v2")
     assert server.requests == []
     assert embedder.dim == 3

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from muniment.memory._vector_blocks import VectorBlock, decode_vectors, encode_vectors, to_single
-from muniment.memory.vectors import _nearness
+from muniment.memory.vectors import VectorBlock, _nearness, decode_vectors, encode_vectors, to_single
 from products import for_each
 
 

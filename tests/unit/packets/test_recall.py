@@ -23,6 +23,7 @@ from muniment.packets import builds
 from muniment.packets.builds import Build, line_counts_of
 from products import for_each
 
+NOT_BEHIND = {"ledger": {"embed_in_background": False}}
 NOW = "2026-11-01T12:00:00Z"
 STORY: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     ("s1", "2026-03-02", (("Ana", "I moved to Berlin last week."), ("assistant", "How do you like the flat?"))),
@@ -203,7 +204,7 @@ def test_blocks_stay_few(mem: Memory) -> None:
 
 @pytest.mark.req("LG-07")
 def test_forgetting_takes_it_out_of_the_index(tmp_path: Path) -> None:
-    with muniment.open(tmp_path / "store.db", embedder="hash") as mem:
+    with muniment.open(tmp_path / "store.db", embedder="hash", policy=NOT_BEHIND) as mem:
         ids = tell(mem)
         run = asking(mem)
         build = run.compose("responder", query="beagle Toby", max_tokens=512, now=NOW)
@@ -448,12 +449,9 @@ def test_vectors_are_written_with_the_turns_and_never_mixed(tmp_path: Path) -> N
     with muniment.open(path) as plain:
         tell(plain)
         assert all("dense_turn" not in hit.parts for hit in asking(plain).search("Hamburg"))
-    with muniment.open(path, embedder="hash") as mem:
+    with muniment.open(path, embedder="hash", policy=NOT_BEHIND) as mem:
         asking(mem).observe("user", "A first turn with a vector")
-        assert all("dense_turn" not in hit.parts for hit in asking(mem).search("Hamburg")), "some turns lack a vector"
-        seen: list[int] = []
-        assert mem.store.reembed(progress=seen.append) == sum(len(turns) for _, _, turns in STORY) + 1
-        assert sum(seen) > 0
+        assert mem.store.reembed() == sum(len(turns) for _, _, turns in STORY) + 1
         assert any("dense_turn" in hit.parts for hit in asking(mem).search("Hamburg"))
         assert mem.store.reembed() == 0
 
@@ -464,7 +462,7 @@ def test_vectors_are_written_with_the_turns_and_never_mixed(tmp_path: Path) -> N
         def embed(self, texts: Any) -> Any:
             return np.tile(np.array([0.5, 0.5, 0.5, 0.5], np.float32), (len(texts), 1))
 
-    with muniment.open(path, embedder=Other()) as mem:
+    with muniment.open(path, embedder=Other(), policy=NOT_BEHIND) as mem:
         assert all("dense_turn" not in hit.parts for hit in asking(mem).search("Hamburg"))
         mem.store.reembed()
         select = Select("vectors", where=(("user_id", "=", "ana"),), columns=("embedder",))

@@ -370,7 +370,7 @@ def test_an_indexer_that_was_held_up_writes_nothing(any_mem: Memory) -> None:
     any_mem.store.index()
     for piece in (held, late):
         assert piece.turns
-        assert not ctx.engine.write("default", partial(indexing._write_piece, piece, None))
+        assert not ctx.engine.write("default", partial(indexing._write_piece, piece))
     assert any_mem.verify().ok
 
 
@@ -396,7 +396,7 @@ def test_what_is_forgotten_between_reading_and_writing_is_not_indexed(any_mem: M
     any_mem.store.load(_story(1, 60), index=False)
     piece = ctx.engine.read("default", partial(indexing._read_piece, "default", "user0", 4096))
     any_mem.forget(event="evt_8")
-    assert not ctx.engine.write("default", partial(indexing._write_piece, piece, None))
+    assert not ctx.engine.write("default", partial(indexing._write_piece, piece))
     any_mem.store.index()
     assert "evt_8" not in [hit.id for hit in any_mem.run(user_id="user0").search("heron", k=100)]
     assert any_mem.verify().ok
@@ -431,6 +431,7 @@ def test_vectors_come_with_the_index(make: Maker) -> None:
     for event in events:
         names = {name: event[name] for name in SCOPE if name in event}
         other.run(**names).observe_many([{name: value for name, value in event.items() if name not in SCOPE}])
+    other.store.index()
     found = [
         [(hit.id, hit.parts) for hit in each.run(user_id="user1").search("a bird in Bergen")] for each in (mem, other)
     ]

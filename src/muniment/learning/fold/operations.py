@@ -321,18 +321,10 @@ def _lesson_state(payload: Payload, existing: StoredMemory | None, context: Acti
     told = context.stages.get(payload.id)
     if existing is None and told is not None:
         return told
-    before = None if existing is None else existing.lesson
-    begun = _trials_of(each for each in (before, told) if each is not None)
     if existing is not None and _says_the_same(existing.record, payload.record):
-        return None if before is None else before.model_copy(update=begun)
+        return None
     why = "it was proposed" if existing is None else "it says something else now"
-    return LessonState(stage="candidate", since=context.now, why=why, **begun)
-
-
-def _trials_of(states: Iterable[LessonState]) -> dict[str, Any]:
-    """How many trials of a kind of work have begun, as far as these know: what must not be lost with a number."""
-    most = max((max(state.trial or 0, state.trials or 0) for state in states), default=0)
-    return {"trials": most} if most else {}
+    return LessonState(stage="candidate", since=context.now, why=why)
 
 
 def _says_the_same(one: JsonObject, other: JsonObject) -> bool:
@@ -354,13 +346,9 @@ def _merged_state(targets: tuple[StoredMemory, ...], now: str) -> dict[str, Any]
     if not states:
         return {}
     least = min(states, key=lambda state: _FURTHER.index(state.stage) if state.stage in _FURTHER else 0)
-    begun = _trials_of(states)
     if least.stage in ("trial", "candidate"):
-        return {"lesson": LessonState(stage="candidate", since=now, why="it was merged", **begun).to_wire()}
-    said = least.to_wire() | begun
-    is_proven = all(state.proven for state in states)
-    dropped = ("trial", "trial_at") if is_proven else ("trial", "trial_at", "proven")
-    return {"lesson": {name: value for name, value in said.items() if name not in dropped}}
+        return {"lesson": LessonState(stage="candidate", since=now, why="it was merged").to_wire()}
+    return {"lesson": least.to_wire()}
 
 
 # -- what may not be ----------------------------------------------------------------------------------

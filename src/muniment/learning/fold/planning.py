@@ -24,6 +24,7 @@ from muniment.contracts.rules import DistillDraft
 from muniment.core.canonical import short_id
 from muniment.core.policy import FoldPolicy, LearnPolicy
 from muniment.core.record import RULECRAFT_VERSION, JsonObject
+from muniment.learning._trials import is_tried
 from muniment.learning.fold.contrast import Separation, associations, contrast, separations_of, window
 from muniment.learning.fold.distill import (
     ANYWHERE,
@@ -42,7 +43,6 @@ from muniment.learning.fold.distill import (
 from muniment.learning.fold.drafts import drafts
 from muniment.learning.fold.features import with_features
 from muniment.learning.fold.wording import Clean, Count, Writer
-from muniment.learning.lessons.arms import is_tried
 from muniment.learning.proposals.keeping import Keeping, KeptLesson, contradicted, keep_lessons
 from muniment.learning.proposals.likes import CheckedLesson
 from muniment.learning.proposals.records import LessonReport

@@ -37,7 +37,6 @@ __all__ = [
     "name_in_bank",
     "project_lesson_use",
     "told_id",
-    "trials_used",
     "uses_by_id",
     "uses_of",
 ]
@@ -54,7 +53,7 @@ class UseArm(Record):
     share: Absent[Number] = None
     """How likely it was to be handed to the run, where that was drawn."""
     trial: Absent[Count] = None
-    """The number of its trial."""
+    """The number of its trial, in rows of version 0.2."""
     family: Absent[str] = None
     """What records of its kind of work are looked up by."""
 
@@ -170,12 +169,6 @@ def list_uses(reader: Reader, owner: str, family: str | None, newest: int) -> li
     return [_use(body["run"] | arm) for body in _judged_runs(reader, owner, family, newest) for arm in body["arms"]]
 
 
-def trials_used(reader: Reader, owner: str, family: str | None, newest: int) -> int:
-    """The highest number of a trial that the newest judged runs of one kind of work were of."""
-    runs = _judged_runs(reader, owner, family, newest)
-    return max((arm.get("trial", 0) for body in runs for arm in body["arms"]), default=0)
-
-
 def _judged_runs(reader: Reader, owner: str, family: str | None, newest: int) -> list[dict[str, Any]]:
     """The newest so many judged runs that recalled records of one kind of work, oldest first, as they were kept."""
     where: tuple[Condition, ...] = (("kind", "=", "lesson_use"), ("user_id", "=", owner), ("name", "=", family))
@@ -215,10 +208,6 @@ class Uses(NamedTuple):
     """Runs since it was used last, or since it came to stand where it stands."""
     written: int = 0
     """Runs since it was written."""
-    oldest: str = ""
-    """Of before this instant nothing is among them; "" where nothing was left out."""
-    trials: int = 0
-    """The highest number of a trial that a run of its kind of work was of, whatever has become of that lesson."""
 
 
 def uses_of(reader: Reader, owner: str, memories: Iterable[StoredMemory], newest: int) -> dict[str, Uses]:
@@ -234,11 +223,9 @@ def uses_of(reader: Reader, owner: str, memories: Iterable[StoredMemory], newest
                 wanted[id_].append(memory.id)
         kept: defaultdict[str, list[LessonUse]] = defaultdict(list)
         runs: dict[str, str] = {}
-        trials = 0
         for body in _judged_runs(reader, owner, family, newest):
             for arm in body["arms"]:
                 runs[body["run"]["trace_id"]] = body["run"]["at"]
-                trials = max(trials, arm.get("trial", 0))
                 if arm["memory_id"] in wanted:  # of most, nobody asks
                     use = _use(body["run"] | arm)
                     for id_ in wanted[use.memory_id]:
@@ -254,7 +241,5 @@ def uses_of(reader: Reader, owner: str, memories: Iterable[StoredMemory], newest
                 tuple(ages[use.trace_id] for use in uses),
                 idle=len(moments) - bisect_right(moments, since),
                 written=len(moments) - bisect_right(moments, memory.created_at),
-                oldest=moments[0] if len(moments) >= newest else "",
-                trials=trials,
             )
     return found

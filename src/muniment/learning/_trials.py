@@ -1,0 +1,217 @@
+"""The life of a lesson: who is handed it, what came of it, and where it goes next (TM-15). Pure.
+
+Whether a run gets a lesson is drawn by a hash of both, so nobody chooses and every look draws the same. A run gets one
+lesson of a family, besides those that a person signed. One of a family is on trial at a time. The comparison that
+decides canaries decides its trial: it may be looked at after every run, and speaks wrongly of one lesson in twenty.
+
+candidate → trial, where no other of its family is on trial; trial → active, where runs with it pass more often;
+→ retired, where they pass less often, or the trial is over and has shown nothing. active → suspended, where its newest
+window passes less often than runs without it and its own earlier runs; suspended → active or retired, by the same
+comparison. A conflict that a run reports suspends at once. What is signed is measured and never moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
+
+from muniment.core.canonical import digest
+from muniment.core.policy import LessonPolicy
+from muniment.core.stats import Comparison
+from muniment.learning.keys import read_intent_key
+from muniment.learning.lesson_state import LessonArm, LessonStage, LessonState, LessonUse
+from muniment.learning.stored_memory import StoredMemory
+
+__all__ = [
+    "CONFLICT_CODES",
+    "Move",
+    "MoveReason",
+    "draw_arms",
+    "fits_any_run",
+    "is_lesson",
+    "is_tried",
+    "left_idle",
+    "next_state",
+    "outlived",
+    "stage_of",
+    "started",
+]
+
+CONFLICT_CODES = frozenset(("praxis_tactic_conflict", "memory_conflict"))
+"""Reasons of a run whose lessons contradict each other, or the task."""
+MoveReason = Literal[
+    "place_free",
+    "effect_above",
+    "pass_rate_below",
+    "no_help",
+    "conflict",
+    "helps_again",
+    "history_changed",
+    "not_reached",
+]
+_OUTLIVED_RUNS = 100
+_ORDER: tuple[LessonStage, ...] = ("trial", "active", "suspended")
+_SIDES = {"had": "candidate", "held_out": "baseline"}
+
+
+class Move(NamedTuple):
+    """A step in the life of a lesson."""
+
+    state: LessonState
+    reason: MoveReason
+
+
+# -- who is handed it ---------------------------------------------------------------------------------
+
+
+def is_lesson(memory: StoredMemory) -> bool:
+    return memory.kind == "tactic"
+
+
+def fits_any_run(memory: StoredMemory) -> bool:
+    """A person wrote it for no kind of work. Its condition says when it holds, and often only the run itself can tell
+    (`when an upload is refused`), so neither words nor tools of the task keep it back.
+    """
+    said = memory.record.get("lesson")
+    is_persons = isinstance(said, dict) and said.get("origin") == "person"
+    return is_lesson(memory) and is_persons and memory.record.get("intent_key") is None
+
+
+def stage_of(memory: StoredMemory) -> LessonStage:
+    """The stage of a lesson. Records of version 0.1, and those written directly, are active; a pin keeps one so."""
+    if memory.status in ("retired", "pruned"):
+        return "retired"
+    if memory.status == "pinned" or memory.lesson is None:
+        return "active"
+    return memory.lesson.stage
+
+
+def is_tried(memory: StoredMemory) -> bool:
+    """Was it handed out as a lesson?"""
+    return memory.lesson is not None and memory.lesson.stage != "candidate"
+
+
+def draw_arms(memories: Iterable[StoredMemory], run_id: str, policy: LessonPolicy) -> tuple[LessonArm, ...]:
+    """The arms of the lessons that would be handed to a run: of each signed one, and of others up to the first it gets.
+
+    That is so for each family of a bank. A lesson on trial is drawn first, so that it is compared with runs that have
+    what is active; those after the one that the run gets have no arm in it.
+    """
+    arms = []
+    served: set[tuple[str, str | None]] = set()
+    lessons = [memory for memory in memories if is_lesson(memory) and stage_of(memory) in _ORDER]
+    for memory in sorted(lessons, key=lambda memory: _ORDER.index(stage_of(memory))):
+        family = memory.level, _family_of(memory)
+        is_signed = memory.status == "pinned"
+        if is_signed or family not in served:
+            arms.append(_arm(memory, run_id, policy))
+            served |= {family} if arms[-1].arm == "had" and not is_signed else set()
+    return tuple(arms)
+
+
+def _family_of(memory: StoredMemory) -> str | None:
+    key = memory.record.get("intent_key")
+    parts = read_intent_key(key) if isinstance(key, str) else None
+    return str(key) if parts is None else parts.task_family or parts.domain_tag
+
+
+def _arm(memory: StoredMemory, run_id: str, policy: LessonPolicy) -> LessonArm:
+    stage = stage_of(memory)
+    shares = {"trial": policy.trial_share, "suspended": policy.suspended_share}
+    share = shares.get(stage, 1 - policy.holdout_share)
+    drawn = digest(f"lesson\n{memory.id}\n{run_id}".encode("utf-8", "surrogatepass"))
+    gets_it = int.from_bytes(drawn[:8], "big") / 2**64 < share
+    return LessonArm(memory_id=memory.id, arm="had" if gets_it else "held_out", stage=stage, share=round(share, 6))
+
+
+# -- where it goes ------------------------------------------------------------------------------------
+
+
+def started(family: Iterable[StoredMemory], now: str) -> tuple[str, Move] | None:
+    """The candidate of a family that waits longest, put on trial; None while another is on trial or nobody waits."""
+    listed = list(family)
+    waiting = [memory for memory in listed if stage_of(memory) == "candidate"]
+    if not waiting or any(stage_of(memory) == "trial" for memory in listed):
+        return None
+    first = min(
+        waiting, key=lambda memory: (memory.created_at if memory.lesson is None else memory.lesson.since, memory.id)
+    )
+    return first.id, Move(LessonState(stage="trial", since=now, why="no other of its family is on trial"), "place_free")
+
+
+def left_idle(memory: StoredMemory, runs: int, policy: LessonPolicy, now: str) -> Move | None:
+    """The end of a trial that nobody came to: others fit the runs of its family better, and it holds their place."""
+    if stage_of(memory) != "trial" or runs < policy.trial_idle_max:
+        return None
+    return _moved("retired", now, "not_reached", f"it came first in none of the last {runs} runs of its family")
+
+
+def next_state(
+    memory: StoredMemory, uses: Sequence[LessonUse], policy: LessonPolicy, now: str, *, conflict: bool = False
+) -> Move | None:
+    """The next step of a lesson that was handed out or held out; None where it stays. `uses` are its own, in order."""
+    stage = stage_of(memory)
+    if memory.status == "pinned" or stage in ("candidate", "retired"):
+        return None
+    if conflict and stage != "suspended":
+        return _moved("suspended", now, "conflict", "a run reported a conflict")
+    since = "" if memory.lesson is None else memory.lesson.since
+    newer = [use for use in uses if use.at >= since]
+    if stage == "active":
+        return _after_window(uses, policy, now)
+    return _after_trial(newer, policy, now, is_back=stage == "suspended")
+
+
+def _after_trial(uses: Sequence[LessonUse], policy: LessonPolicy, now: str, *, is_back: bool) -> Move | None:
+    compared = Comparison(policy.margin, policy.alpha)
+    for use in uses:
+        compared = compared.add(_SIDES[use.arm], use.passed)  # type: ignore[arg-type]
+    words = _words(uses)
+    if compared.decision == "better":
+        return _moved("active", now, "helps_again" if is_back else "effect_above", words)
+    if compared.decision == "harmful":
+        return _moved("retired", now, "pass_rate_below", words)
+    had = sum(use.arm == "had" for use in uses)
+    is_over = had >= policy.suspended_uses_max if is_back else len(uses) >= policy.trial_uses_max
+    return _moved("retired", now, "no_help", words) if is_over else None
+
+
+def _after_window(uses: Sequence[LessonUse], policy: LessonPolicy, now: str) -> Move | None:
+    """Suspended where the newest runs with it pass less often than runs without it and its own runs before them."""
+    window = [use for use in uses if use.arm == "had"][-policy.window_uses :]
+    known = {use.trace_id for use in window}
+    others = [use for use in uses if use.trace_id not in known]
+    compared = Comparison(policy.margin, policy.alpha)
+    for mine, other in zip(reversed(window), reversed(others), strict=False):
+        compared = compared.add_pair(mine.passed, other.passed)
+    if "worse" not in compared.claims:
+        return None
+    passes = sum(use.passed for use in window)
+    why = (
+        f"passed {passes} of the last {len(window)} with it, {sum(use.passed for use in others)} of {len(others)} else"
+    )
+    return _moved("suspended", now, "history_changed", why)
+
+
+def _words(uses: Sequence[LessonUse]) -> str:
+    """`passed 9 of 12 with it, 3 of 11 held out`."""
+    sides = [[use.passed for use in uses if use.arm == arm] for arm in ("had", "held_out")]
+    had, held_out = (f"{sum(side)} of {len(side)}" for side in sides)
+    return f"passed {had} with it, {held_out} held out"
+
+
+def _moved(stage: LessonStage, now: str, reason: MoveReason, why: str) -> Move:
+    return Move(LessonState(stage=stage, since=now, why=why), reason)
+
+
+def outlived(memories: Iterable[StoredMemory], runs: Sequence[str]) -> frozenset[str]:
+    """Ids of lessons that ended so many runs ago that what they said may be proposed anew, as another lesson.
+
+    `runs` are the instants of the runs it would be learnt from.
+    """
+    ended = [each for each in memories if each.lesson is not None and each.lesson.stage == "retired"]
+    return frozenset(
+        each.id
+        for each in ended
+        if each.lesson is not None and sum(at > each.lesson.since for at in runs) >= _OUTLIVED_RUNS
+    )
