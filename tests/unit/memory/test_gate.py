@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from muniment.memory.gate import HEADS, SentenceScores, score_sentences
+from muniment.memory.profile import LASTING_MIN
 
 sys.path.append(str(Path(__file__).parents[3] / "tools"))
 
@@ -223,3 +224,38 @@ def test_labels_are_known_and_frames_are_distinct() -> None:
 @pytest.mark.soak
 def test_data_file_is_what_the_sentences_give() -> None:
     assert fit_gate.fit(fit_gate.read_sentences(), fit_gate.Settings()) == fit_gate.DATA.read_bytes()
+
+
+PLAIN = (
+    "I am allergic to cashew nuts.",
+    "i'm allergic to kiwi",
+    "I am highly allergic to prawns, please remember.",
+    "My name is Tom and I am allergic to mussels.",
+    "We moved in June. I am allergic to hazelnuts.",
+    "I'm a diabetic.",
+    "I am seven months pregnant.",
+    "I take warfarin for my heart.",
+    "My wife is allergic to strawberries.",
+    "My son has severe asthma.",
+    "I've been a vegetarian for years.",
+    "Please always call me Bob.",
+    "From now on answer in Italian.",
+    "Ich bin allergisch gegen Haselnüsse.",
+    "Ich bin seit Mai schwanger.",
+    "Je suis allergique aux fruits de mer.",
+    "Soy alérgico a los mariscos.",
+    "Sou alérgica a camarão.",
+    "Sono allergica ai pistacchi.",
+    "Ik ben allergisch voor hazelnoten.",
+    "我对芒果过敏。",
+    "私はえびアレルギーです。",
+    "저는 복숭아 알레르기가 심해요.",
+)
+
+
+def test_plain_statements_are_above_the_bar_of_packets() -> None:
+    """Said directly, what protects somebody and what they want for good leads every packet."""
+    fitted = {each.text.casefold() for each in fit_gate.read_sentences()}
+    assert not fitted.intersection(each.casefold() for each in PLAIN)
+    scores = {text: max(score_sentences([text])[0][:2]) for text in PLAIN}
+    assert {text: score for text, score in scores.items() if score < LASTING_MIN} == {}
