@@ -17,7 +17,6 @@ from muniment.errors import Closed, MissingDependency
 from muniment.integrations.mem0 import AsyncMemory, Memory
 from muniment.integrations.mem0.config import ConfigWarning, read_config
 from muniment.integrations.mem0.exceptions import ConfigurationError, LLMError, UnsupportedError
-from muniment.testing.hash_embedder import HashEmbedder
 from planted_model import HOLDS
 
 
@@ -164,7 +163,6 @@ def test_embedders_over_http_are_those_of_the_configuration(embedder: dict[str, 
 
 
 def test_embedders_of_ours_have_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert read_config({"embedder": {"provider": "hash"}}).embedder.identity == HashEmbedder().identity
     monkeypatch.setenv("HOME", str(tmp_path))
     for provider, model in (("huggingface", "intfloat/e5-small"), ("fastembed", "intfloat/multilingual-e5-small")):
         with pytest.raises(MissingDependency, match=model.partition("/")[2]):

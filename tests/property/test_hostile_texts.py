@@ -29,7 +29,7 @@ from muniment.memory._extract_checks import ModelProposal, SourceTurn, check_pro
 from muniment.memory._extract_model import prompt_messages, read_answer
 from muniment.packets.page.answers import resolve
 from muniment.packets.page.lines import quoted
-from muniment.research import _marks, drafts
+from muniment.research import _marks
 from muniment.research.url_check import read_text
 from muniment.runs.fold import failure_fingerprint
 from muniment.runs.narrative import escaped
@@ -64,7 +64,6 @@ CASES: dict[str, Case] = {
         300_000,
     ),
     "comments before a page": Case(lambda text: read_text(text.encode(), ""), lambda n: "<!--a-->" * (n // 8) + "x"),
-    "an open bracket": Case(drafts._words, lambda n: "[" + "a" * n),
     "white space in a superscript": Case(_marks._TOKEN.search, lambda n: "<sup>" + " " * n + "x"),
     "underscores": Case(escaped, lambda n: "a" + "_" * n + "b"),
     "a deeply indented line": Case(quoted, lambda n: "a\n" + " " * (n // 2) + "x" * (n // 2)),

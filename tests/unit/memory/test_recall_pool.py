@@ -76,9 +76,9 @@ def test_a_set_is_left_out_of_what_it_is_ranked_by(monkeypatch: pytest.MonkeyPat
         fitted.append(set(pool))
         return np.zeros(len(TRAITS))
 
-    monkeypatch.setattr(recall_pool, "pooled", lambda _data, _name: [])
+    monkeypatch.setattr(recall_pool, "drawn", lambda _data, _name, _scopes: [])
     monkeypatch.setattr(learn_ranking, "fit", fit)
-    learnt = Learnt(Path(), None)
+    learnt = Learnt(Path(), None, {})
     for name in POOL:
         fitted.clear()
         made = learnt.without(name)
@@ -132,7 +132,7 @@ def test_the_bootstrap_is_over_scopes_and_always_the_same() -> None:
 
 
 def test_the_mean_counts_sets_alike_and_no_easy_one() -> None:
-    keys = ("R@5", "R@10", "R@20", "in_512", "in_1024")
+    keys = ("R@5", "R@10", "R@20", "in_256", "in_512", "in_1024")
     values = {"locomo": 0.2, "qmsum": 0.6, "bfcl_memory": 1.0, "factconsolidation": 1.0}
     rows = {f"{name} ours": dict.fromkeys(keys, value) for name, value in values.items()}
     rows["realmem ours"] = dict.fromkeys(keys[:3], 1.0)
