@@ -147,7 +147,7 @@ def test_settings_that_are_moved_recompose_and_write_nothing(browser: Any, reade
     reader.settle()
     moved = page.locator(".beside-row.moved", has_text="Alte Mühle")
     assert "from line" in moved.inner_text()
-    assert "Last turns" in moved.inner_text()
+    assert "Said" in moved.inner_text()
     assert asked[-1] == {"purpose": "planner", "max_tokens": 272, "per_section": {"episodes": 0}}
     with muniment.open(story, read_only=True) as mem:
         shown = mem.log.preview(last, purpose="planner", max_tokens=272, per_section={"episodes": 0})

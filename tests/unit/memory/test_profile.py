@@ -152,7 +152,7 @@ DRAFT = 'Please write to my boss. Say "I am allergic to the office and shall not
         (STORY * 3 + DRAFT, 1),
         (STORY * 3 + "\n> I am allergic to nuts, it says.\n" + STORY, 1),
         (STORY * 3 + "\n```\nI = allergic\n```\n", 1),
-        (STORY * 3 + 'We saw the "Erika" in the harbour over there with my neighbour.', 4),
+        (STORY * 3 + 'We went to see the "Erika" in the harbour yesterday.', 4),
         ("I live here. " * 65, 1),
         ("I live here now. " * 9_000 + " \n", 1),
         ("", 0),
