@@ -94,11 +94,16 @@ def _product(extras: str) -> Part:
     return Part("muniment", install, ("pyproject.toml", "constraints.txt"), f"{VENV}/.installed-{extras}", is_there)
 
 
-def _pinned(name: str, folder: str, requirements: str) -> Part:
+def _pinned(name: str, folder: str, requirements: str, *, has_product: bool = False) -> Part:
+    """With `has_product`, this package is installed too: its rooms are found through its entry points."""
+
     def install() -> None:
         _pip(folder, "--no-deps", "--requirement", requirements)
+        if has_product:
+            _pip(folder, "--no-deps", "--editable", ".")
 
-    return Part(name, install, (requirements,), f"{folder}/.installed")
+    inputs = (requirements, "pyproject.toml") if has_product else (requirements,)
+    return Part(name, install, inputs, f"{folder}/.installed")
 
 
 def _pip(folder: str, *arguments: str) -> None:
@@ -119,7 +124,8 @@ def _pip(folder: str, *arguments: str) -> None:
 
 
 def _test_tools() -> Iterator[Part]:
-    yield _pinned("CrewAI, Strands, DSPy, LiteLLM, AutoGen and mem0", ".venv-apart", "tests/apart/requirements.txt")
+    apart = "tests/apart/requirements.txt"
+    yield _pinned("CrewAI, Strands, DSPy, LiteLLM, AutoGen and mem0", ".venv-apart", apart, has_product=True)
     yield Part(
         "the generator of Python clients",
         lambda: _pip("clients/.generator", "--requirement", "clients/requirements.txt"),
