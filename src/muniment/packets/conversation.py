@@ -6,6 +6,7 @@ What is likely to be evidence comes before what the user said lately. A turn has
 from __future__ import annotations
 
 import math
+import re
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -456,9 +457,12 @@ def _words_of(shown: ShownTurn) -> tuple[str, Words | None]:
     return told_text(turn, shown.text), turn.words if is_known else read_words(shown.text)
 
 
+_NO_SIGN = re.compile(r"[\W_]+")
+
+
 def _folded(text: str) -> str:
     """A text without case, spaces and signs, for telling whether it is the question itself."""
-    return "".join(char for char in text.casefold() if char.isalnum()) if len(text) < 10_000 else text
+    return _NO_SIGN.sub("", text.casefold()) if len(text) < 10_000 else text
 
 
 @lru_cache(maxsize=1024)
