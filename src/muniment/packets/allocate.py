@@ -183,6 +183,8 @@ class _Filling:
         """The most room in which an offer did not fit: it is not tried again in as little."""
         late = {_SECTION_OF[each.candidate.block] for each in offers if each.candidate.item is None}
         self._late = {section: pricer.units(limits.floors.get(section, 0)) for section in late}
+        self._kept = sum(self._late.values())
+        """Units of the floors of the sections that are served last, as far as they have not spent them."""
         self.spent: dict[Section, int] = dict.fromkeys(SECTIONS, 0)
         self.floor_end = 0
         self.lines: dict[str, AllocatedLine] = {}
@@ -198,8 +200,8 @@ class _Filling:
 
     def release(self) -> bool:
         """Keep nothing for the sections that are served last any more; whether anything was still kept for them."""
-        was_kept = any(kept > self.spent[section] for section, kept in self._late.items())
-        self._late = {}
+        was_kept = self._kept > 0
+        self._late, self._kept = {}, 0
         return was_kept
 
     def place(self, offer: Offer, *, is_floor: bool = False) -> None:
@@ -216,15 +218,17 @@ class _Filling:
             return
         if other is not None:
             room += other.price
-        attempt = (name, offer.most, offer.may_cut and not is_floor, other and other.candidate.name)
-        if candidate.item is not None and room <= self._too_little.get(attempt, 0):
-            return
         may_cut = offer.may_cut and not is_floor and candidate.shorten is not None
-        if candidate.item is not None and not (may_cut and room >= self._cut_min):
-            if self._pricer.price_whole(candidate) > max(room * offer.share, min(room, self._cut_min)):
-                self._too_little[attempt] = room
+        limit = room if offer.most is None else min(room, 2 * self._pricer.units(offer.most))
+        attempt = (name, may_cut, other and other.candidate.name)
+        if candidate.item is not None:
+            if limit <= self._too_little.get(attempt, 0):
                 return
-            may_cut = False
+            if not (may_cut and room >= self._cut_min):
+                if self._pricer.price_whole(candidate) > max(limit * offer.share, min(room, self._cut_min)):
+                    self._too_little[attempt] = limit
+                    return
+                may_cut = False
         if held is None and (reason := self._repeats(candidate, other)) is not None:
             self._never[name] = reason
             return
@@ -241,7 +245,7 @@ class _Filling:
             candidate = other.candidate._replace(item=candidate.item, shorten=candidate.shorten)
         found = self._fitted(offer, candidate, room, may_cut=may_cut)
         if found is None:
-            self._too_little[attempt] = room
+            self._too_little[attempt] = limit
         elif other is None or found.price > other.price or _moves(other.candidate, candidate):
             if other is not None and other is not held:
                 self._replace(other, candidate, name)
@@ -252,8 +256,8 @@ class _Filling:
         section = _SECTION_OF[offer.candidate.block]
         spent = self.spent[section]
         room = min(self._total - self._whole, self._caps[section] - spent)
-        if self._late and section not in self._late:
-            room -= sum(max(0, kept - self.spent[each]) for each, kept in self._late.items())
+        if section not in self._late:
+            room -= self._kept
         if is_floor:
             room = min(room, self.floor_end - spent)
         if offer.pot is not None:
@@ -341,6 +345,8 @@ class _Filling:
             self._opened.add(f"{candidate.block}\n{candidate.heading}")
         self.spent[_SECTION_OF[candidate.block]] += more
         self._whole += more
+        if self._late:
+            self._kept = sum(max(0, kept - self.spent[section]) for section, kept in self._late.items())
         if pot is not None:
             self._pots[pot] -= more
         self.lines[candidate.name] = line
