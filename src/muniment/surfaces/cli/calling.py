@@ -150,7 +150,7 @@ class Command:
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
         """All that may be typed: what names the handle, the arguments of the operation, what the view asks for."""
-        wanted = [each for each in self.signature.parameters if each.name not in self.left_out]
+        wanted = [each for each in self.signature.parameters if each.name not in (*self.left_out, "cursor")]
         own = [each._replace(is_required=False) if each.name in _SCOPE else each for each in wanted]
         taken = {each.name for each in own}
         placed = self.opening.arguments
