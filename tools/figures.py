@@ -14,7 +14,6 @@ from typing import Any
 
 from figures_learning import learning, learning_model, rules_advance
 from figures_scale import scale, scale_drawing, scale_far, scale_model, scale_sqlite
-from figures_simulator import simulator
 
 ROOT = Path(__file__).parent.parent
 PAGES = (
@@ -26,9 +25,6 @@ PAGES = (
     "docs/peers.md",
     "docs/guides/research.md",
     "docs/guides/multi-tenant-server.md",
-    "docs/decisions/0017-answers.md",
-    "docs/decisions/0021-simulator.md",
-    "docs/decisions/0025-proxy.md",
     "docs/guides/proxy.md",
     "docs/guides/coding-agents.md",
     "docs/guides/learning.md",
@@ -392,9 +388,7 @@ def peers_recall(results: dict[str, dict[str, Any]]) -> list[str]:
     return lines[:-1]
 
 
-ANSWERS_MODEL, ANSWERS_VETO = "qwen2.5-coder-1.5b", "smollm2-135m"
-ANSWERS_SETS = ("locomo", "longmemeval", "beam_100k")
-ANSWERS_MEAN = "mean of the sets"
+ANSWERS_MODEL = "qwen2.5-coder-1.5b"
 ANSWERS_ARMS = (
     "nothing",
     "vectors 512",
@@ -428,83 +422,6 @@ def answers(results: dict[str, dict[str, Any]]) -> list[str]:
         " over the gold turns alone"
         " ([how](docs/decisions/0017-answers.md), `python -m benchmarks.answers`)."
     ]
-
-
-def answers_arms(results: dict[str, dict[str, Any]]) -> list[str]:
-    """Every arm on the judging half."""
-    lines = [
-        "| arm | prompt tokens | gold turns in | LoCoMo F1 (plain) | LongMemEval | BEAM | mean"
-        " | ours 512 less this, LoCoMo |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for arm in ANSWERS_ARMS:
-        rows = [results.get(f"{ANSWERS_MODEL}, judging: {name}, {arm}") for name in (*ANSWERS_SETS, ANSWERS_MEAN)]
-        first, over = rows[0] or {}, rows[-1] or rows[0] or {}
-        shown = f"whole conversation ({first['questions']} questions of LoCoMo)" if arm == "whole" else arm
-        f1s = [_short(row["f1"]) if row else "–" for row in rows]
-        f1s[0] += f" ({_short(first['f1_plain'])})"
-        less = "–"
-        if "interval" in first:
-            low, high = first["interval"]
-            less = f"{first['ours_512_less_this']:+.3f} [{low:+.3f}, {high:+.3f}]"
-        told = f"{over['prompt_tokens']:,.0f} | {_short(over['gold_in'])}"
-        lines.append(f"| {shown} | {told} | {' | '.join(f1s)} | {less} |")
-    return lines
-
-
-def answers_days(results: dict[str, dict[str, Any]]) -> list[str]:
-    """What spoke for days in words, on the choosing half."""
-
-    def told(wording: str) -> str:
-        row = results[f"{ANSWERS_MODEL}, choosing: wording {wording}"]
-        return f"{_short(row['f1'])} ({_short(row['f1_plain'])})"
-
-    return [
-        f"On the choosing half (mean of the sets, plain F1 in brackets): headings in words {told('long day headings')},"
-        f" notes in words {told('days resolved in long form')}, the product of that time, with days in digits,"
-        f" {told('product')}."
-    ]
-
-
-def answers_citing(results: dict[str, dict[str, Any]]) -> list[str]:
-    """Every way of asking for citations, on both halves, as the first model followed it."""
-    lines = ["| citing, Qwen | half | questions | cite | of these cite a gold turn | F1 |", "|---|---|---|---|---|---|"]
-    for half in ("choosing", "judging"):
-        rows = {}
-        for name, row in results.items():
-            wording = name.removeprefix(f"{ANSWERS_MODEL}, {half}: wording ")
-            if wording.startswith("citing: ") and "f1" in row:
-                rows[wording] = row
-        ours = results.get(f"{ANSWERS_MODEL}, {half}: ours 512 citing")
-        if ours is None:
-            ours = dict(results[f"{ANSWERS_MODEL}, {half}: {ANSWERS_MEAN}, ours 512 citing"])
-            sets = (results[f"{ANSWERS_MODEL}, {half}: {name}, ours 512 citing"] for name in ANSWERS_SETS)
-            ours["questions"] = sum(row["questions"] for row in sets)
-        best = sorted(rows.items(), key=lambda each: (-each[1]["f1"], each[0]))
-        for shown, row in (("ours 512 citing", ours), *best):
-            shares = " | ".join(_short(row[key]) for key in ("cites", "right_of_citing", "f1"))
-            lines.append(f"| {shown} | {half} | {row['questions']} | {shares} |")
-    return lines
-
-
-def answers_wordings(results: dict[str, dict[str, Any]]) -> list[str]:
-    """Every wording without citations, best first."""
-    lines = [
-        "| wording (choosing half, 512 tokens) | Qwen LoCoMo | LongMemEval | BEAM | mean (plain) | SmolLM2 mean |",
-        "|---|---|---|---|---|---|",
-    ]
-    opening = f"{ANSWERS_MODEL}, choosing: wording "
-    rows = {
-        name.removeprefix(opening): row
-        for name, row in results.items()
-        if name.startswith(opening) and "f1" in row and not name.startswith(f"{opening}citing")
-    }
-    for shown, row in sorted(rows.items(), key=lambda each: (-each[1]["f1"], each[0])):
-        sets = " | ".join(_short(row[name]) for name in ANSWERS_SETS)
-        other = results[f"{ANSWERS_VETO}, choosing: wording {shown}"]
-        mean = f"{_short(row['f1'])} ({_short(row['f1_plain'])})"
-        lines.append(f"| {shown} | {sets} | {mean} | {_short(other['f1'])} |")
-    return lines
 
 
 def langgraph(results: dict[str, dict[str, Any]]) -> list[str]:
@@ -557,21 +474,6 @@ def proxy(results: dict[str, dict[str, Any]]) -> list[str]:
     return lines
 
 
-def placement_answers(results: dict[str, dict[str, Any]]) -> list[str]:
-    """F1 of a real model by where the packet stands."""
-    lines = [
-        "| packet | answerable questions | in the system prompt | before the question | difference |",
-        "|---|---|---|---|---|",
-    ]
-    for name, row in results.items():
-        gap, width = row["question_less_system"], row["half_width_95"]
-        lines.append(
-            f"| {name} | {row['answerable']} | {row['system_f1']:.3f} | {row['question_f1']:.3f} "
-            f"| {gap:+.3f} ± {width:.3f} |"
-        )
-    return lines
-
-
 def proxy_caches(results: dict[str, dict[str, Any]]) -> list[str]:
     lines = ["| | prompts | no packet | before the question | behind the system prompt |", "|---|---|---|---|---|"]
     for name, row in results.items():
@@ -598,12 +500,7 @@ RENDERERS = {
     "hooks": hooks,
     "proxy": proxy,
     "proxy_caches": proxy_caches,
-    "placement_answers": placement_answers,
     "answers": answers,
-    "answers_arms": answers_arms,
-    "answers_days": answers_days,
-    "answers_citing": answers_citing,
-    "answers_wordings": answers_wordings,
     "trajectories": trajectories,
     "serve": serve,
     "ledger": ledger,
@@ -628,7 +525,6 @@ RENDERERS = {
     "scale_model": scale_model,
     "scale_far": scale_far,
     "rules_advance": rules_advance,
-    "simulator": simulator,
 }
 DRAWINGS = {"docs/drawings/scale.svg": ("scale", scale_drawing)}
 """Pictures that are drawn from a result file."""
@@ -638,10 +534,6 @@ SOURCES = {
     "recall_left_out": "recall_pool",
     "recall_pool_vectors": "recall_pool_e5-small",
     "recall_pool_vectors_line": "recall_pool_e5-small",
-    "answers_arms": "answers",
-    "answers_days": "answers",
-    "answers_citing": "answers",
-    "answers_wordings": "answers",
     "scale_sqlite": "scale",
     "scale_model": "scale",
     "scale_far": "scale",
