@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
+from muniment.core.listing import Listing
 from muniment.errors import InvalidInput, MunimentError
 from muniment.surfaces.cli.hints import in_words_of_commands
 from muniment.surfaces.cli.openings import OPENINGS, Opening
@@ -289,7 +290,7 @@ def wire(value: Any) -> Any:
         return {each.name: wire(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, Mapping):
         return {name: wire(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | Listing):
         return [wire(each) for each in value]
     return value
 
