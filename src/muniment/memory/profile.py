@@ -195,8 +195,9 @@ def choose_lines(statements: Sequence[Statement], max_tokens: int, count: Callab
     left, least = max_tokens, count(_mark(99))
     for at in range(len(ranked)):
         later = newer.get(at, ())
-        # Which statement another one corrects is a guess: what protects somebody is not left out for it.
-        alone = (at,) if ranked[at].said.row.rank >= LASTING_MIN else later
+        # Which statement another one corrects is a guess: what protects somebody is not left out for it. An order is,
+        # since a revoked order misleads more than a missing one.
+        alone = (at,) if ranked[at].said.row.safety >= LASTING_MIN else later
         for unit in ((at, *later), alone):
             added = [at for at in unit if at not in chosen and not _is_said(ranked[at], seen)]
             cost = _cost([ranked[each].said for each in added], days, count)
@@ -265,14 +266,27 @@ def find_corrections(ranked: Sequence[_Candidate]) -> dict[int, tuple[int, ...]]
         for word in candidate.words.held:
             holding.setdefault(word, []).append(at)
     found: dict[int, list[int]] = {}
+    revoking: dict[int, int] = {}
     for at, late in enumerate(ranked):
         if late.said.row.correction < CORRECTION_MIN:
             continue
         rare = [places for word in late.words.held if len(places := holding[word]) <= SHARED_BY_MAX]
         shared = Counter(early for places in rare for early in places if ranked[early].place < late.place)
-        for early in sorted(early for early, words in shared.items() if words >= SHARED_MIN):
+        earlier = sorted(early for early, words in shared.items() if words >= SHARED_MIN)
+        for early in earlier:
             found.setdefault(early, []).append(at)
+        if not earlier and (order := _revoked_order(ranked, late, shared)) is not None:
+            revoking[order] = max(at, revoking.get(order, at), key=lambda each: ranked[each].said.row.correction)
+    for order, at in revoking.items():
+        found.setdefault(order, []).append(at)
     return {early: tuple(own) for early, own in found.items()}
+
+
+def _revoked_order(ranked: Sequence[_Candidate], late: _Candidate, shared: Mapping[int, int]) -> int | None:
+    """The standing wish that a later statement may take back without saying which ("scrap that"): the one that it has
+    a word in common with, else the last before it."""
+    orders = [at for at, each in enumerate(ranked) if each.said.row.wish >= LASTING_MIN and each.place < late.place]
+    return max(orders, key=lambda at: (shared.get(at, 0), ranked[at].place), default=None)
 
 
 def _lines(
