@@ -48,6 +48,8 @@ LASTING_MIN = 128
 """A packet puts statements first whose score for safety or for a wish is as high. All others have their chance with
 everything else that was said."""
 CORRECTION_MIN = 128
+REVOCATION_MIN = 140
+"""From here on a statement may take an order back that it has too few words in common with."""
 SHARED_MIN, SHARED_BY_MAX = 2, 3
 """Words that a correction and what it corrects have in common, and statements that have one of these words."""
 LINE_TOKENS = 8
@@ -156,10 +158,16 @@ def build_profile(
     statements = _with_turns(ctx, reader, tenant_id, user_id, rows)
     if without is not None:
         statements = [each for each in statements if each.session_id != without]
-    if purpose == "tool":
-        terms = frozenset(analyze(query)) if query else frozenset()
-        statements = [each for each in statements if kind_of(each.row) in own.tool_kinds or _concerns(each, terms)]
-    return choose_lines(statements, max_tokens, ctx.counter.count)
+    if purpose != "tool":
+        return choose_lines(statements, max_tokens, ctx.counter.count)
+    terms = frozenset(analyze(query)) if query else frozenset()
+    allowed = {_place(each) for each in statements if kind_of(each.row) in own.tool_kinds or _concerns(each, terms)}
+    # Nor is an order shown to a tool without what took it back, unless that is about health.
+    taken_back = {_place(each) for each in statements if kind_of(each.row) != "safety" and _may_correct(each.row)}
+    offered = [each for each in statements if _place(each) in allowed | taken_back]
+    lines = choose_lines(offered, max_tokens, ctx.counter.count)
+    shown = {line.event_id for line in lines if any(n == line.n and line.start <= at < line.end for n, at in allowed)}
+    return [line for line in lines if line.event_id in shown or line.corrects in shown]
 
 
 # -- policy -------------------------------------------------------------------------------------------
@@ -197,7 +205,8 @@ def choose_lines(statements: Sequence[Statement], max_tokens: int, count: Callab
         later = newer.get(at, ())
         # Which statement another one corrects is a guess: what protects somebody is not left out for it. An order is,
         # since a revoked order misleads more than a missing one.
-        alone = (at,) if ranked[at].said.row.safety >= LASTING_MIN else later
+        row = ranked[at].said.row
+        alone = (at,) if row.safety >= max(LASTING_MIN, row.wish) else later
         for unit in ((at, *later), alone):
             added = [at for at in unit if at not in chosen and not _is_said(ranked[at], seen)]
             cost = _cost([ranked[each].said for each in added], days, count)
@@ -268,18 +277,25 @@ def find_corrections(ranked: Sequence[_Candidate]) -> dict[int, tuple[int, ...]]
     found: dict[int, list[int]] = {}
     revoking: dict[int, int] = {}
     for at, late in enumerate(ranked):
-        if late.said.row.correction < CORRECTION_MIN:
+        if not _may_correct(late.said.row):
             continue
         rare = [places for word in late.words.held if len(places := holding[word]) <= SHARED_BY_MAX]
         shared = Counter(early for places in rare for early in places if ranked[early].place < late.place)
         earlier = sorted(early for early, words in shared.items() if words >= SHARED_MIN)
         for early in earlier:
             found.setdefault(early, []).append(at)
-        if not earlier and (order := _revoked_order(ranked, late, shared)) is not None:
+        if earlier or late.said.row.correction < REVOCATION_MIN:
+            continue
+        order = _revoked_order(ranked, late, shared)
+        if order is not None:
             revoking[order] = max(at, revoking.get(order, at), key=lambda each: ranked[each].said.row.correction)
     for order, at in revoking.items():
         found.setdefault(order, []).append(at)
     return {early: tuple(own) for early, own in found.items()}
+
+
+def _may_correct(row: StatementRow) -> bool:
+    return row.correction >= CORRECTION_MIN
 
 
 def _revoked_order(ranked: Sequence[_Candidate], late: _Candidate, shared: Mapping[int, int]) -> int | None:
