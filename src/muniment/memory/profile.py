@@ -144,30 +144,33 @@ def build_profile(
     policy: Policy,
     query: str | None = None,
     without: str | None = None,
+    least: int = 0,
 ) -> list[ProfileLine]:
     """The lines of a user's profile for a packet, oldest first; none of a user who is unknown or switched off.
 
-    It takes the same time however much a user has said: only the best statements are read. `query` is what a tool is
-    called for; what a tool may not be told otherwise is shown if it shares a word with it. Nothing comes from the
-    session `without`.
+    A statement with a score below `least` for safety and for a wish is shown only if it may correct one that is shown.
+    A tool sees what the policy allows, and what shares a word with `query`. Nothing comes from the session `without`.
+    It takes the same time however much a user has said: only the best statements are read.
     """
     own = policy.memory.profile
     if max_tokens <= 0 or not is_enabled(own, user_id, purpose):
         return []
     rows = best_statements(ctx, reader, tenant_id, user_id, 32 + max_tokens // LINE_TOKENS)
+    rows = [row for row in rows if max(row.safety, row.wish) >= least or _may_correct(row)]
     statements = _with_turns(ctx, reader, tenant_id, user_id, rows)
     if without is not None:
         statements = [each for each in statements if each.session_id != without]
-    if purpose != "tool":
-        return choose_lines(statements, max_tokens, ctx.counter.count)
-    terms = frozenset(analyze(query)) if query else frozenset()
-    allowed = {_place(each) for each in statements if kind_of(each.row) in own.tool_kinds or _concerns(each, terms)}
-    # Nor is an order shown to a tool without what took it back, unless that is about health.
-    taken_back = {_place(each) for each in statements if kind_of(each.row) != "safety" and _may_correct(each.row)}
-    offered = [each for each in statements if _place(each) in allowed | taken_back]
+    leading = [each for each in statements if max(each.row.safety, each.row.wish) >= least]
+    correcting = [each for each in statements if _may_correct(each.row)]
+    if purpose == "tool":
+        terms = frozenset(analyze(query)) if query else frozenset()
+        leading = [each for each in leading if kind_of(each.row) in own.tool_kinds or _concerns(each, terms)]
+        correcting = [each for each in correcting if kind_of(each.row) != "safety"]
+    places = {_place(each) for each in leading}
+    offered = [*leading, *(each for each in correcting if _place(each) not in places)]
     lines = choose_lines(offered, max_tokens, ctx.counter.count)
-    shown = {line.event_id for line in lines if any(n == line.n and line.start <= at < line.end for n, at in allowed)}
-    return [line for line in lines if line.event_id in shown or line.corrects in shown]
+    led = {line.event_id for line in lines if any(n == line.n and line.start <= at < line.end for n, at in places)}
+    return [line for line in lines if line.event_id in led or line.corrects in led]
 
 
 # -- policy -------------------------------------------------------------------------------------------
