@@ -21,6 +21,8 @@ from muniment.memory.profile import Profile, Statement, choose_lines, is_enabled
 from muniment.memory.statements import UserTurn, read_statements
 from products import for_each
 
+pytestmark = pytest.mark.req("TM-19")
+
 SAID = (
     "I'm severely allergic to sesame, I carry an EpiPen.",
     "Please always answer me in short sentences.",
