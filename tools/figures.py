@@ -474,14 +474,6 @@ def proxy(results: dict[str, dict[str, Any]]) -> list[str]:
     return lines
 
 
-def proxy_caches(results: dict[str, dict[str, Any]]) -> list[str]:
-    lines = ["| | prompts | no packet | before the question | behind the system prompt |", "|---|---|---|---|---|"]
-    for name, row in results.items():
-        shares = " | ".join(f"{row[f'{place}_kept']:.0%}" for place in ("none", "question", "system"))
-        lines.append(f"| {name} | {row['prompts']} | {shares} |")
-    return lines
-
-
 def hooks(results: dict[str, dict[str, Any]]) -> list[str]:
     """What the hooks of a coding agent cost, against opening the store for a tool's result."""
     named = {
@@ -499,7 +491,6 @@ def hooks(results: dict[str, dict[str, Any]]) -> list[str]:
 RENDERERS = {
     "hooks": hooks,
     "proxy": proxy,
-    "proxy_caches": proxy_caches,
     "answers": answers,
     "trajectories": trajectories,
     "serve": serve,

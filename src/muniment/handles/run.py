@@ -464,8 +464,8 @@ class Run:
         `exclude` leaves out a fact as well, as `FACT_ID@VERSION`, until it says something else.
 
         `in_view` names builds of this session whose texts the model still has before it, oldest first. The packet is
-        whole; its text says only what they do not (all of it, if none is named), and `build.request.in_view` names those that may stay: a build of
-        which something was forgotten may not be sent again.
+        whole; its text says only what they do not, or all of it if none is named. `build.request.in_view` names those
+        that may stay: a build of which something was forgotten may not be sent again.
 
         `policy` is the store's own unless one is given, or an object of what differs from the default. `now` is the
         moment the question is asked at: "last week", validity and recency are read against it; what was said later

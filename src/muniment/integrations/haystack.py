@@ -26,8 +26,8 @@ from muniment.core.scope import DEFAULT_TENANT
 from muniment.errors import InvalidInput
 from muniment.integrations.packages import missing
 from muniment.integrations.session.functions import memory_functions
-from muniment.integrations.session.memory import SessionMemory, store_of
 from muniment.integrations.session.in_view import SentPackets
+from muniment.integrations.session.memory import SessionMemory, store_of
 from muniment.packets.rendering import set_apart
 
 try:

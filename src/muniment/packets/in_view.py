@@ -75,7 +75,9 @@ def page_beside(packet: MemoryPacket, in_view: Sequence[str]) -> Page:
     if today is not None and today != earlier.today:
         opening.append(today)
     text = joined(chain(opening, *blocks.values()))
-    sections = {name: [line for each in BLOCKS if each.section == name for line in blocks[each.name]] for name in page.lines}
+    sections = {
+        name: [line for each in BLOCKS if each.section == name for line in blocks[each.name]] for name in page.lines
+    }
     return Page(text, shown_marks(text, page.marks), sections, opening, 0, blocks)
 
 

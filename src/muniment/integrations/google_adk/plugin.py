@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from muniment.integrations.google_adk.events import BUILD, SessionName, Sessions, lines_of, results_text, text_of
 from muniment.integrations.packages import missing
-from muniment.integrations.session.memory import Failing
 from muniment.integrations.session.in_view import SentPackets
+from muniment.integrations.session.memory import Failing
 from muniment.packets.rendering import set_apart
 
 try:

@@ -128,9 +128,7 @@ class PacketsInView:
         self._sent = sent
         self._max_tokens = mem.policy.compose.max_tokens if max_tokens is None else max_tokens
 
-    def compose(
-        self, messages: Sequence[Any], left_out: dict[str, Any], holds: Callable[[int], bool]
-    ) -> InView | None:
+    def compose(self, messages: Sequence[Any], left_out: dict[str, Any], holds: Callable[[int], bool]) -> InView | None:
         """Compose for the last question; None if the list asks nothing in words, or cannot hold a packet there.
 
         `holds` says whether a packet can be put before a message of the list.
@@ -141,7 +139,9 @@ class PacketsInView:
         *earlier, asked = places
         view = self._in_view([place for place in earlier if holds(place.at)])
         own = self._sent.find(self._key(asked))
-        if own is not None and own.in_view is not None and asked.at < len(messages) - 1:  # tools were asked since: the question keeps its packet
+        if (
+            own is not None and own.in_view is not None and asked.at < len(messages) - 1
+        ):  # tools were asked since: the question keeps its packet
             build = self._replayed(own, view)
             if build is not None:
                 return _placed(build, view, asked)

@@ -266,6 +266,7 @@ class AsyncSessionMemory:
     compose = _awaited(SessionMemory.compose)
     record_all = _awaited(SessionMemory.record_all)
     composed = _awaited(SessionMemory.composed)
+    composed_in_view = _awaited(SessionMemory.composed_in_view)
     search = _awaited(SessionMemory.search)
     remember = _awaited(SessionMemory.remember)
     propose = _awaited(SessionMemory.propose)
