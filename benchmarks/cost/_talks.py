@@ -171,14 +171,12 @@ def _of_store(store: Store, turns: int) -> Talk:
 def _all_groups(store: Store, groups: tuple[tuple[str, ...], ...]) -> Callable[[set[str], str], bool]:
     """Of each group one statement is conveyed: its turn is cited, and its keys stand in the text."""
 
+    def is_conveyed(id_: str, shown: set[str], context: str) -> bool:
+        statement = store.statements[id_]
+        return statement.turn in shown and all(key in context for key in statement.keys)
+
     def is_met(shown: set[str], context: str) -> bool:
-        return all(
-            any(
-                store.statements[id_].turn in shown and all(key in context for key in store.statements[id_].keys)
-                for id_ in group
-            )
-            for group in groups
-        )
+        return all(any(is_conveyed(id_, shown, context) for id_ in group) for group in groups)
 
     return is_met
 
@@ -187,10 +185,13 @@ def _all_groups(store: Store, groups: tuple[tuple[str, ...], ...]) -> Callable[[
 
 _STEPS = 5
 _FACTS = (
-    "The staging database is called heron and is rebuilt every night.", "Deploys to production need the flag --confirm-eu.",
-    "I want every migration to have a rollback script.", "Never touch the invoices table without asking me.",
-    "The smoke tests live in checks/smoke.", "Our API limits are 40 calls a minute for each key.",
-)  # fmt: skip
+    "The staging database is called heron and is rebuilt every night.",
+    "Deploys to production need the flag --confirm-eu.",
+    "I want every migration to have a rollback script.",
+    "Never touch the invoices table without asking me.",
+    "The smoke tests live in checks/smoke.",
+    "Our API limits are 40 calls a minute for each key.",
+)
 
 
 def _tool_run(number: int, turns: int) -> Talk:
