@@ -173,6 +173,7 @@ def summarize(rows: Sequence[dict[str, Any]], length: int) -> dict[str, Any]:
         if needed:
             arm["present"] = _with_interval(needed, lambda some: sum(a for a, _ in some) / sum(b for _, b in some))
             arm["needed"] = sum(n for _, n in needed)
+        arm["conversations"] = len(rows)
         found["arms"][name] = arm
     return found
 
@@ -224,19 +225,17 @@ def main() -> None:
         for talk in talks(name, default_data(), options.turns, options.limit):
             rows.setdefault(name, []).append(measure(talk))
             print(name, talk.name, len(talk.asks), "requests", flush=True)
-    result: dict[str, Any] = {
-        "command": f"python -m benchmarks.cost --turns {options.turns} --limit {options.limit}",
-        "day": f"{datetime.now():%Y-%m-%d}",
-        "rules": [rule._asdict() for rule in rules()],
-        "sets": {},
-    }
+    results: dict[str, Any] = {}
     for name, held in rows.items():
-        lengths = [length for length in LENGTHS if length <= options.turns]
-        result["sets"][name] = {str(length): summarize(held, length) for length in lengths}
-        for length in lengths:
-            _print(name, length, result["sets"][name][str(length)])
+        for length in LENGTHS:
+            if length <= options.turns:
+                summary = summarize(held, length)
+                _print(name, length, summary)
+                results |= {f"{name}, {length}, {arm}": figures for arm, figures in summary["arms"].items()}
     if options.write:
-        RESULT.write_text(json.dumps(result, indent=1) + "\n")
+        command = f"python -m benchmarks.cost --turns {options.turns} --limit {options.limit}"
+        made = {"command": command, "day": f"{datetime.now():%Y-%m-%d}", "rules": [rule._asdict() for rule in rules()]}
+        RESULT.write_text(json.dumps(made | {"results": results}, indent=1) + "\n")
 
 
 def _print(name: str, length: int, summary: dict[str, Any]) -> None:

@@ -71,11 +71,9 @@ def charge(rule: BillingRule, prompt: Prompt) -> Charge:
 
 def bill(rule: BillingRule, prompts: Iterable[Prompt]) -> Charge:
     """Bill a conversation."""
-    total = Charge()
-    for prompt in prompts:
-        one = charge(rule, prompt)
-        total = Charge(*(mine + more for mine, more in zip(total, one, strict=True)))
-    return total
+    charges = [charge(rule, prompt) for prompt in prompts]
+    fresh, cached = sum(each.fresh for each in charges), sum(each.cached for each in charges)
+    return Charge(fresh, cached, sum(each.written for each in charges), sum(each.price for each in charges))
 
 
 def prompts_of(requests: Iterable[Sequence[str]], count: Callable[[str], int]) -> list[Prompt]:
