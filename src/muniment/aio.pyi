@@ -39,16 +39,18 @@ from muniment.learning.rule_state import RuleStage
 from muniment.learning.run_blocks import RunBlocks
 from muniment.learning.stored_memory import IntentParts, MemoryKind, StateParts, Store, StoredMemory
 from muniment.memory._extract_model import ExtractionBudget
-from muniment.memory.documents import Chunk, CorpusDocument
-from muniment.memory.sessions import GivenSummary
-from muniment.memory.extraction import ExtractionReport
 from muniment.memory._fact_records import Candidate, CandidateStatus, Unheard
-from muniment.memory.search import Hit
+from muniment.memory.documents import Chunk, CorpusDocument
+from muniment.memory.extraction import ExtractionReport
 from muniment.memory.profile import Profile
+from muniment.memory.search import Hit
+from muniment.memory.sessions import GivenSummary
 from muniment.memory.turns import EpisodeCandidate
 from muniment.moving.portable import MoveReport, System
+from muniment.packets.billing import RunBill
 from muniment.packets.builds import Build
 from muniment.packets.comparing import BuildDiff
+from muniment.packets.in_view import LineInView
 from muniment.packets.previewing import Preview
 from muniment.packets.tracing import Telling
 from muniment.packets.turns import RunTurn, TurnKind
@@ -287,6 +289,8 @@ class AsyncMemoryLog:
     async def check_snapshot(self, run_id: str, sequence: int | None = ..., *, tenant_id: str = ...) -> SnapshotValidation: ...
     async def narrative(self, run_id: str, sequence: int | None = ..., *, tenant_id: str = ...) -> str: ...
     async def drift(self, *, user_id: str | None = ..., run_id: str | None = ..., since: Any = ..., until: Any = ..., tenant_id: str = ...) -> DriftReport: ...
+    async def bill(self, run_id: str, *, tenant_id: str = ...) -> RunBill: ...
+    async def in_view(self, build_id: str, *, tenant_id: str = ...) -> list[LineInView]: ...
     async def preview(self, build_id: str, *, purpose: Purpose | None = ..., query: str | None = ..., max_tokens: int | None = ..., per_section: Mapping[str, int] | None = ..., window_turns: int | None = ..., policy: str | Policy | Mapping[str, Any] | None = ..., basis: Literal['then', 'now'] = ..., tenant_id: str = ...) -> Preview: ...
 
 class AsyncMemoryLearning:

@@ -49,6 +49,8 @@ _SCHEMA = _group(
     export=Entry("Write one file for each kind into DIRECTORY, which is made if need be.", "contracts:export_schemas"),
 )
 
+_BILL = Entry("Say what a recorded conversation cost, with memory and without.", "billing:bill")
+
 _RUN = _group(
     "Runs: how they stand, what they claim, their snapshots.",
     list=Entry("List runs, oldest first: whether each is open, locked or has ended, and what it is for.", "runs:list_"),
@@ -57,6 +59,7 @@ _RUN = _group(
     ),
     log=Entry("Show a run as its entries tell it, whole with --json.", "runs:log"),
     events=Entry("List the events of a run, in order.", "runs:events"),
+    bill=_BILL,
     turns=Entry("List what was said and, between the turns, what was composed: of a run or a user.", "memory:turns"),
     claims=Entry("List what a run claims and the words it rests on.", "runs:claims"),
     conflicts=Entry("List the conflicts that a run met, and how they were settled.", "runs:conflicts"),
@@ -92,6 +95,7 @@ _PACKET = _group(
     compare=Entry("Say what a build would have been under another policy.", "packets:compare"),
     preview=Entry("Say what a build would have been with other settings.", "packets:preview"),
     messages=Entry("Print a build as the messages of a chat.", "packets:messages"),
+    in_view=Entry("List what was before the model with a build, and since when.", "billing:in_view"),
 )
 _CORPUS = _group(
     "Documents as evidence: added as chunks that can be searched and pointed to.",
@@ -275,6 +279,7 @@ TREE: Mapping[str, Entry] = {
     "check": _CHECK,
     "eval": _EVAL,
     "completion": Entry("Print a completion script for bash, zsh or fish.", "first_steps:completion"),
+    "bill": _BILL._replace(hidden=True),
     "replay": _REPLAY._replace(hidden=True),
     "diff": _DIFF._replace(hidden=True),
     "export": _EXPORT._replace(hidden=True),
