@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from muniment.core.scope import FOREIGN
 from muniment.errors import InvalidInput, TooLarge
 from muniment.memory.episodes.given_summary import GIVEN_SUMMARY, GivenSummary
 from muniment.memory.patches import (
@@ -52,9 +53,9 @@ def summarize(writer: Writer, text: Any, sources: Any) -> GivenSummary:
 
     def decide(tx: Transaction) -> Decided:
         evidence = read_evidence(tx, writer.scope, named)
-        trust = trust_of_evidence([*evidence], is_supposed=True)
+        trust = trust_of_evidence(evidence, is_supposed=True)
         reads_so = writer.ctx.policy.ledger.flag_instructions and reads_like_instructions(said)
-        is_suspect = any(each.is_suspect for each in evidence) or (trust in ("tool", "external") and reads_so)
+        is_suspect = any(each.is_suspect for each in evidence) or (trust in FOREIGN and reads_so)
         flags = {"flags": [INSTRUCTION_LIKE]} if is_suspect else {}
         told = {"id": summary_id, "text": said, "sources": list(named)} | flags
         return Decided([draft_patch(SESSION_SUMMARIZED, trust, told)])

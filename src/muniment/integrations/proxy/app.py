@@ -184,8 +184,12 @@ class Proxy:
             )
 
         async def keep() -> None:
-            if answer is not None:
-                await asyncio.shield(self._in_thread(lambda: self._remembering.keep(begun, answer)))
+            if answer is None:
+                return
+            kept = self._in_thread(lambda: self._remembering.keep(begun, answer))
+            await asyncio.wait((kept,))
+            if (failure := kept.exception()) is not None:  # the answer has its way, whatever becomes of its record
+                LOGGER.error("defect", exc_info=failure)
 
         return await Relay(self._upstream, send, settings.body_seconds_max).pass_on(response, ours, answer, keep)
 

@@ -3,6 +3,10 @@
 A block is what a key has in a second, so a busy key costs a write in a second and process. In any minute the processes
 together let in no more than one bucket that fills up again would, and what each of them holds of a block: a sixtieth of
 the limit. A block that was not used up in ten seconds is not used any more.
+
+The wall clocks of processes can differ and be set, so a process that asked before refills a bucket by no more than the
+time that its own steady clock has counted since. A row written more than a minute ahead of us was written by a clock
+that was wrong, and is no longer believed.
 """
 
 from __future__ import annotations
@@ -22,6 +26,8 @@ _HELD_MAX = 10_000
 _BLOCK_S = 10.0
 _UNUSED_MS = 3_600_000
 _CLEANED_AFTER = 1000
+_AHEAD_MS = 60_000
+"""A row further ahead of our clock than this is wrong: a bucket is full after a minute, whatever the truth."""
 
 
 def block_of(per_minute: int) -> int:
@@ -44,6 +50,7 @@ class _Block:
     """There was none to take: nobody asks the store before."""
     beyond: float = 0.0
     """What the store had left when the block was taken."""
+    fetched_s: float = 0.0
 
 
 class SharedRates:
@@ -78,31 +85,44 @@ class SharedRates:
         block, wall_ms = block_of(per_minute), self._wall_ms()
         self._asked += 1
         cleans = self._asked % _CLEANED_AFTER == 0
+        before, asked_s = self._blocks.get(name), self._clock_s()
+        elapsed_ms = None if before is None else round((asked_s - before.fetched_s) * 1000)
 
         def work(tx: Transaction) -> tuple[int, int]:
             if cleans:
                 tx.do(Delete("rates", (("at_ms", "<", wall_ms - _UNUSED_MS),)))
-            return _take(tx, name, per_minute, block, wall_ms)
+            return _take(tx, name, per_minute, block, wall_ms, elapsed_ms)
 
         taken, left_milli = self._engine.write(SERVER, work)
         now = self._clock_s()
         wait_s = 0.0 if taken else (1000 - left_milli) * 60 / (1000 * per_minute)
         held = self._blocks.pop(name, None)
         rest = held.left if held is not None and now < held.until_s else 0
-        self._blocks[name] = _Block(rest + taken, now + _BLOCK_S, now + wait_s, left_milli / 1000)
+        self._blocks[name] = _Block(rest + taken, now + _BLOCK_S, now + wait_s, left_milli / 1000, asked_s)
         if len(self._blocks) > _HELD_MAX:
             self._blocks.popitem(last=False)
 
 
-def _take(tx: Transaction, name: str, per_minute: int, block: int, wall_ms: int) -> tuple[int, int]:
-    """As much of a block as there is; and what is left, in thousandths."""
+def _take(
+    tx: Transaction, name: str, per_minute: int, block: int, wall_ms: int, elapsed_ms: int | None
+) -> tuple[int, int]:
+    """Take as much of a block as there is; answers that, and what is left, in thousandths.
+
+    `elapsed_ms` is the time since this process asked last, by its steady clock; None where it asks the first time.
+    """
     tx.do(Lock(("rates", name)))
-    row = get(tx, RATES, (name,)) or RateRow(name, per_minute * 1000, wall_ms)
-    passed_ms = max(0, wall_ms - row.at_ms)  # the clock of another machine may be ahead
+    full = per_minute * 1000
+    row = get(tx, RATES, (name,)) or RateRow(name, full, wall_ms)
+    at_ms, passed_ms = row.at_ms, max(0, wall_ms - row.at_ms)  # the clock of another machine may be a little ahead
+    if row.at_ms > wall_ms + _AHEAD_MS:
+        passed_ms = _AHEAD_MS if elapsed_ms is None else elapsed_ms
+        at_ms = wall_ms - passed_ms
+    elif elapsed_ms is not None:
+        passed_ms = min(passed_ms, elapsed_ms)
     filled = passed_ms * per_minute // 60
-    left, at_ms = row.left_milli + filled, row.at_ms - (-filled * 60 // per_minute)  # rounded up: never twice
-    if left >= per_minute * 1000:
-        left, at_ms = per_minute * 1000, max(row.at_ms, wall_ms)
+    left, at_ms = row.left_milli + filled, at_ms - (-filled * 60 // per_minute)  # rounded up: never twice
+    if left >= full:
+        left, at_ms = full, max(at_ms, wall_ms)
     taken = min(block, left // 1000)
     put(tx, RATES, [RateRow(name, left - taken * 1000, at_ms)])
     return taken, left - taken * 1000
