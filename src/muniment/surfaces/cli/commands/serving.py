@@ -87,10 +87,10 @@ def _serve_with_workers(call: Call, settings: ServerSettings, location: str) -> 
 
 def _warn(memory: Memory, settings: ServerSettings) -> None:
     from muniment.core.outside.system import system_clock
+    from muniment.surfaces.http._keys import open_keys
     from muniment.surfaces.http.logs import LOGGER
     from muniment.surfaces.http.serving import check_safe
     from muniment.surfaces.inspector.pages import is_built, no_page
-    from muniment.surfaces.processes.stored_keys import open_keys
 
     keys = open_keys(settings.keys, memory._ctx.engine, system_clock)
     for warning in check_safe(settings, bool(keys.list()), keys.place):
