@@ -345,15 +345,12 @@ def _flag_repeated_orders(tx: Reader, part: _Part) -> None:
     Elsewhere its own words are not looked at. What it passes on of a page keeps the flag of that page (LG-08).
     """
     admitted = list(part.admitted)
-    places = [at for at, each in enumerate(admitted) if isinstance(each, Admitted) and each.role == "assistant"]
-    if not places:
-        return
     is_suspect = None
-    for at in places:
-        each = admitted[at]
+    for at, each in enumerate(admitted):
+        if not isinstance(each, Admitted) or each.role != "assistant":
+            continue
         if not any(INSTRUCTION_LIKE in other.flags for other in admitted[:at]):
-            if is_suspect is None:
-                is_suspect = _holds_flagged(tx, part.place)
+            is_suspect = _holds_flagged(tx, part.place) if is_suspect is None else is_suspect
             if not is_suspect:
                 continue
         if INSTRUCTION_LIKE not in each.flags and reads_like_instructions(each.text):
