@@ -241,7 +241,7 @@ def test_every_promise_names_what_holds_it() -> None:
 
 def test_every_cell_of_the_comparison_has_its_source() -> None:
     """Each memory of the README's table has a section, and each column a row there with a place to look it up."""
-    table = re.search(r"^## What others do\n.*?(?=^## )", (ROOT / "README.md").read_text("utf-8"), re.M | re.S)
+    table = re.search(r"^## Compared with others\n.*?(?=^## )", (ROOT / "README.md").read_text("utf-8"), re.M | re.S)
     assert table is not None
     heads, _, *rows = [line.split("|")[1:-1] for line in table[0].splitlines() if line.startswith("|")]
     columns = [head.strip() for head in heads[1:]]

@@ -112,8 +112,8 @@ class Admission:
             **{name: turn.cited for name, turn in self.turns.items() if turn.cited is not None},
         }
         """Answers to earlier pages, and what their marks named there."""
-        self.superseded = _find_repeated_calls(self.turns.values())
-        """Results of calls that failed, with the result of the same call made again."""
+        self.superseded = _find_repeated_calls(pool)
+        """Results that no longer hold, each with the newer call that says so."""
         self._tools = frozenset(tool.ref for tool in pool.tools)
         self._barred: tuple[Trust, ...] = getattr(policy, f"barred_trust_{request.purpose}")
         self._withheld = self._withheld_ids()
@@ -220,13 +220,20 @@ def emitted_ts(ts: str) -> str | None:
     return ts if instant_order(ts).seconds else None
 
 
-def _find_repeated_calls(turns: Iterable[Turn]) -> dict[str, str]:
-    """Map results of failed calls to the result of the same call that was made again later in the session."""
-    results = [turn for turn in turns if turn.kind == "tool_result" and turn.speaker]
-    newest = {(turn.session_id, turn.speaker): turn for turn in sorted(results, key=lambda turn: (turn.seq, turn.id))}
+def _find_repeated_calls(pool: Pool) -> dict[str, str]:
+    """Map results that no longer hold to the newer call that says so: of this session as its calls tell, of others
+    where the pool holds the same call with another result.
+    """
+    results = [
+        (turn.session_id, turn.speaker, instant_order(turn.ts), turn.seq, turn.id, turn.text)
+        for turn in (*pool.window, *pool.quotable)
+        if turn.kind == "tool_result" and turn.speaker and "…" not in turn.speaker
+    ]
+    newest: dict[tuple[str, str], tuple[Any, ...]] = {}
     repeated: dict[str, str] = {}
-    for turn in results:
-        newer = newest.get((turn.session_id, call_without_failure(turn.speaker or "")))
-        if newer is not None and newer.seq > turn.seq:
-            repeated[turn.id] = newer.id
-    return repeated
+    for session_id, call, *when, id_, text in sorted(results, key=lambda each: each[2:5], reverse=True):
+        _, newer, said = newest.setdefault((session_id, call_without_failure(call) or call), (when, id_, text))
+        if newer != id_ and said != text:
+            repeated[id_] = newer
+    own = pool.run.outdated if pool.run is not None else None
+    return repeated | (own or {})

@@ -261,7 +261,7 @@ class _Filling:
         """Is what corrects a line on the page, or can it come there now?"""
         if event_id not in self._about and event_id in self._offers:
             self.place(self._offers[event_id], is_floor=is_floor)
-        return event_id in self._about
+        return event_id in self._about or event_id in self._told
 
     def _in_place_of(self, other: Candidate, candidate: Candidate) -> Candidate:
         """More of the same words, in the place that they have."""
