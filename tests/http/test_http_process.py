@@ -29,7 +29,18 @@ TALK = {"role": "user", "content": "x"}
 def serving(folder: Path, *arguments: str, port: int | None = None) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The command in a process of its own, and its address once it is ready."""
     number = port or free_port()
-    command = [sys.executable, "-m", "muniment", "serve", "--db", str(folder / "store.db"), "--port", str(number)]
+    command = [
+        sys.executable,
+        "-m",
+        "muniment",
+        "serve",
+        "--auth",
+        "auto",
+        "--db",
+        str(folder / "store.db"),
+        "--port",
+        str(number),
+    ]
     with (folder / "log").open("a") as log:
         process = subprocess.Popen([*command, *arguments], cwd=folder, stdout=subprocess.DEVNULL, stderr=log, text=True)
         url = f"http://127.0.0.1:{number}"
@@ -148,7 +159,7 @@ def test_slow_bodies_are_given_up_on(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_it_does_not_start_where_nobody_could_ask_or_the_port_is_wrong(tmp_path: Path) -> None:
     def refused(*arguments: str) -> dict[str, Any]:
         done = subprocess.run(
-            [sys.executable, "-m", "muniment", "serve", "--json", *arguments],
+            [sys.executable, "-m", "muniment", "serve", "--auth", "auto", "--json", *arguments],
             cwd=tmp_path,
             capture_output=True,
             text=True,

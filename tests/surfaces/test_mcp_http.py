@@ -278,7 +278,7 @@ def test_serve_answers_mcp_on_its_port(tmp_path: Path) -> None:
     (tmp_path / "muniment.toml").write_text('user = "ana"\n[mcp]\nforget = "off"\n', "utf-8")
     env = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}
     process = subprocess.Popen(
-        [sys.executable, "-m", "muniment", "serve", "--json", "--port", str(free_port())],
+        [sys.executable, "-m", "muniment", "serve", "--auth", "auto", "--json", "--port", str(free_port())],
         cwd=tmp_path,
         env=env,
         stdout=subprocess.PIPE,

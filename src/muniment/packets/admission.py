@@ -10,6 +10,7 @@ from typing import Any
 from muniment.contracts.packet import Purpose
 from muniment.core.canonical import canonical_text
 from muniment.core.instants import Instant, parse_rfc3339
+from muniment.core.limits import remembered
 from muniment.core.policy import ComposePolicy
 from muniment.core.scope import FOREIGN, Trust
 from muniment.core.text.analyzer import analyze
@@ -203,7 +204,7 @@ class Admission:
         return evidence_id in self._tools if line is None or not (line.speaker or line.role) else line.role == "tool"
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def _reads_like_instructions(text: str, instructs: bool) -> bool:
     return has_injection_form(text) if instructs else reads_like_instructions(text)
 

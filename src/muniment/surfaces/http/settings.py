@@ -33,7 +33,8 @@ class ServerSettings:
     port: int = 8765
     """0 is any that is free."""
     auth: str = "auto"
-    """auto asks for keys unless only this machine can reach the server; on; off."""
+    """on asks for keys, as `muniment serve` does unless it is given something else; off lets in everyone who can reach
+    the port; auto, the default of an application made in Python, is off where only this machine can reach it."""
     keys: str = KEYS_FILE
     """The file of the keys: hashes alone, for its owner alone. `store` keeps them in the store, and so does PostgreSQL
     where no file is named and this one is not there."""
@@ -123,9 +124,9 @@ def is_loopback(host: str) -> bool:
 
 
 def load_server_settings(given: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> ServerSettings:
-    """Settle every setting; `given` are arguments, None where not given."""
+    """Settle every setting of a server that is started by itself; `given` are arguments, None where not given."""
     known = {each.name: type(each.default) for each in fields(ServerSettings)}
-    said = settle_table("server", "MUNIMENT_", known, given, environ)
+    said = {"auth": "on"} | settle_table("server", "MUNIMENT_", known, given, environ)
     settings = ServerSettings(**{name: _as(known[name], name, value) for name, value in said.items()})
     _check(settings)
     return settings
