@@ -3,6 +3,7 @@
 from typing import Literal
 
 from muniment.core.record import Items, Number, Record, Timestamp
+from muniment.core.scope import Trust
 
 __all__ = ["Hit"]
 
@@ -24,3 +25,7 @@ class Hit(Record):
     session_id: str | None = None
     speaker: str | None = None
     role: str | None = None
+    trust: Trust
+    """That of the least trusted event it rests on; `external` where one is not this user's to see."""
+    flags: Items[str] = ()
+    """Flags of the events it rests on: `instruction_like` where one reads like orders from outside."""

@@ -144,6 +144,8 @@ def _hit(
             "session_id": turn.session_id,
             "speaker": turn.call or turn.speaker,
             "role": turn.role,
+            "trust": turn.trust,
+            "flags": turn.flags,
         },
         _HIT_FIELDS,
     )
