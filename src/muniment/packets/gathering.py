@@ -142,8 +142,8 @@ def _profile(ctx: Context, reader: Reader, request: ComposeRequest, policy: Poli
         policy=policy,
         query=request.query,
         without=scope.session_id if request.exclude_session else None,
+        least=LASTING_MIN,
     )
-    lines = [line for line in lines if max(line.safety, line.wish) >= LASTING_MIN]
     turns = turns_by_id(ctx, reader, scope.tenant_id, [line.event_id for line in lines], is_asked_later=True)
     stretches: dict[str, ProfileCandidate] = {}
     for line in lines:
