@@ -35,7 +35,7 @@ from muniment.surfaces.mcp.excerpts import excerpt, fitting, shortened
 from muniment.surfaces.mcp.tool import Answered
 
 if TYPE_CHECKING:
-    from muniment.memory.hits import Hit
+    from muniment.memory.search import Hit
     from muniment.surfaces.mcp.callers import ToolCaller
 
 __all__ = ["forget", "get_context", "record", "remember", "search_memory"]
