@@ -12,6 +12,7 @@ from typing import Any
 from muniment.contracts.packet import Episode, InsightItem, Procedure, Risk, TimeSpan, ToolEvidence, WorkingState
 from muniment.core.instants import Instant, parse_rfc3339
 from muniment.core.record import Record
+from muniment.core.text.analyzer import analyze
 from muniment.memory._fact_records import find_overridden, is_instruction, validity_problem
 from muniment.memory.turns import EpisodeCandidate, SummaryLine
 from muniment.packets.admission import Admission, instant_order
@@ -587,6 +588,8 @@ def offer_episodes(admission: Admission, notes: Explanation, carrying: frozenset
             reason = "duplicate"
         if reason is None and known is not None:
             reason = _bars_all_lines(admission, each)
+            if reason is None and not any(_answers(admission, known, line) for line in each.lines):
+                reason = "weak_evidence"
         if reason is not None or known is None:
             notes.omit(name, reason or "out_of_window")
         else:
@@ -666,7 +669,7 @@ def _episode_candidate(admission: Admission, known: _KnownEpisode) -> Candidate:
     level, lines_max = _compression(admission, known.age_days)
 
     def shorten(fits: Fits, is_shown: IsShown) -> tuple[Episode, Step | None] | None:
-        fresh = _fresh_lines(admission, known.candidate, lines_max, is_shown)
+        fresh = _fresh_lines(admission, known, lines_max, is_shown)
         if not fresh:
             return None
         for count in range(len(fresh), -1, -1):
@@ -696,10 +699,10 @@ def _episode_candidate(admission: Admission, known: _KnownEpisode) -> Candidate:
     )
 
 
-def _fresh_lines(admission: Admission, each: EpisodeCandidate, lines_max: int, is_shown: IsShown) -> list[SummaryLine]:
+def _fresh_lines(admission: Admission, known: _KnownEpisode, lines_max: int, is_shown: IsShown) -> list[SummaryLine]:
     """The best sentences that may be shown and are not on the page yet."""
     fresh: list[SummaryLine] = []
-    for line in each.lines:
+    for line in known.candidate.lines:
         if len(fresh) == lines_max:
             break
         text = line.text.strip()
@@ -707,9 +710,18 @@ def _fresh_lines(admission: Admission, each: EpisodeCandidate, lines_max: int, i
             text
             and admission.bars_sentence(line.evidence_id, line.text) is None
             and not is_shown(line.evidence_id, text, line.words)
+            and _answers(admission, known, line)
         ):
             fresh.append(line)
     return fresh
+
+
+def _answers(admission: Admission, known: _KnownEpisode, line: SummaryLine) -> bool:
+    """Whether a sentence may be evidence: of an episode that does not match, what an assistant or a tool said does only
+    if it shares a word with the question.
+    """
+    is_open = not admission.is_asked or bool(known.cues) or line.role not in ("assistant", "tool")
+    return is_open or not admission.terms.isdisjoint(analyze(line.text))
 
 
 def _compression(admission: Admission, age_days: float) -> tuple[str, int]:
