@@ -30,7 +30,7 @@ from muniment.integrations.proxy.tee import Answer, Events
 from muniment.integrations.wrapping.dialects import CHAT, MESSAGES, RESPONSES
 from muniment.integrations.wrapping.placing import (
     Insertion,
-    before_question,
+    before_message,
     behind_blocks,
     behind_prompts,
     inserted,
@@ -71,8 +71,8 @@ def test_what_is_put_into_the_text_is_what_is_put_into_the_objects(
     """And taking it out again leaves the text as it was, byte for byte."""
     body = {**before, "messages": messages, "z": 1}
     text = json.dumps(body, indent=indent, ensure_ascii=ascii_only)
-    question = before_question(messages, "messages", PACKET, "text")
-    for insertion in (behind_prompts(messages, PACKET), behind_blocks(body, "system", PACKET), question):
+    before = [before_message(messages, "messages", at, PACKET, "text") for at in range(len(messages))]
+    for insertion in (behind_prompts(messages, PACKET), behind_blocks(body, "system", PACKET), *before):
         if insertion is None:
             continue
         edited = spliced(text, insertion)
@@ -106,12 +106,13 @@ def test_where_the_packet_goes() -> None:
     picture = {"type": "image_url", "image_url": {"url": "data:,x"}}
     question = {"role": "user", "content": [picture, {"type": "text", "text": "What is it?"}]}
     result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "12"}]}
-    assert before_question([question, result], "messages", "P", "text") == Insertion(
+    assert before_message([question, result], "messages", 0, "P", "text") == Insertion(
         ("messages", 0, "content", 1), "as_item", {"type": "text", "text": f"P{DIVIDER}"}
     )
-    assert before_question("Where?", "input", "P", "input_text") == Insertion(("input",), "before_text", f"P{DIVIDER}")
-    assert before_question([result], "messages", "P", "text") is None
-    assert before_question([{"role": "user", "content": ""}], "messages", "P", "text") is None
+    assert before_message("Where?", "input", 0, "P", "input_text") == Insertion(
+        ("input",), "before_text", f"P{DIVIDER}"
+    )
+    assert before_message([result], "messages", 0, "P", "text") is None
     assert behind_prompts([question], "P").path == ("messages", 0)
 
 

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from muniment.handles.run_ledger import RunLedger
     from muniment.handles.run_log import RunLogHandle
     from muniment.handles.run_memory import RunMemory
-    from muniment.memory.episodes.given_summary import GivenSummary
-    from muniment.memory.facts.candidate_records import Candidate
-    from muniment.memory.hits import Hit
+    from muniment.memory._fact_records import Candidate
     from muniment.memory.patches import Writer
     from muniment.memory.profile import Profile
+    from muniment.memory.search import Hit
+    from muniment.memory.sessions import GivenSummary
     from muniment.packets.builds import Build
     from muniment.store.admission import Admitted
     from muniment.store.context import Context
@@ -298,7 +298,7 @@ class Run:
         grant (else `Forbidden`). A source that is not this user's evidence is `NotFound`. Without a `confidence` it is
         0.5, or what the policy gives to the user's own words where they are quoted: 0.9, and the notes say so.
         """
-        from muniment.memory import fact_writing as facts
+        from muniment.memory import facts as facts
 
         request = facts.request_fact(
             key=key, value=value, sources=sources, confidence=confidence, scope_level=scope_level,
@@ -326,7 +326,7 @@ class Run:
         In the order in which they were first held, oldest first or newest (`desc`).
         """
         from muniment.core.listing import list_query, read_listing
-        from muniment.memory.lists.facts import page_facts
+        from muniment.memory.facts import page_facts
 
         def read(asked: ListQuery) -> Iterator[Placed[Fact]]:
             return page_facts(self._writer(), key, at, asked, include_all=include_all)
@@ -405,7 +405,7 @@ class Run:
     ) -> Candidate:
         """Propose a fact. Policy promotes it at once where it is sure; else it waits for a decision. It says why."""
         from muniment.memory import candidates
-        from muniment.memory import fact_writing as facts
+        from muniment.memory import facts as facts
 
         request = facts.request_fact(key=key, value=value, sources=sources, quote=quote, confidence=confidence)
         if reason is not None and not isinstance(reason, str):
@@ -419,7 +419,7 @@ class Run:
         It has no more trust than its sources, and is forgotten with any of them. A source that is not this user's
         evidence is `NotFound`.
         """
-        from muniment.memory import summary_writing
+        from muniment.memory import sessions as summary_writing
 
         return summary_writing.summarize(self._writer(), text, sources)
 
@@ -461,6 +461,7 @@ class Run:
         task_type: str | None = None,
         exclude_session: bool = False,
         exclude: Iterable[str] = (),
+        in_view: Iterable[str] | None = None,
         idempotency_key: str | None = None,
     ) -> Build:
         """A MemoryPacket for a planner, tool or responder, and the text of it that fits the budget.
@@ -468,6 +469,10 @@ class Run:
         With `exclude_session` nothing that was said in this session stands in it, and nothing that `exclude` names by
         its event id: what the caller sends itself need not be told twice. What was remembered of it still stands;
         `exclude` leaves out a fact as well, as `FACT_ID@VERSION`, until it says something else.
+
+        `in_view` names builds of this session whose texts the model still has before it, oldest first. The packet is
+        whole; its text says only what they do not, or all of it if none is named. `build.request.in_view` names those
+        that may stay: a build of which something was forgotten may not be sent again.
 
         `policy` is the store's own unless one is given, or an object of what differs from the default. `now` is the
         moment the question is asked at: "last week", validity and recency are read against it; what was said later
@@ -491,6 +496,7 @@ class Run:
             task_type=task_type or self._task_type,
             exclude_session=exclude_session,
             exclude=exclude,
+            in_view=in_view,
             opening=self._opening.body.get("metadata"),
             idempotency_key=idempotency_key,
             policy_asked=policy if isinstance(policy, str) else None,

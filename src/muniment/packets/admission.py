@@ -14,7 +14,7 @@ from muniment.core.scope import Trust
 from muniment.core.text.analyzer import analyze
 from muniment.core.text.sentences import words_of
 from muniment.errors import InvalidInput
-from muniment.memory.results.tool_text import call_without_failure
+from muniment.memory.tool_results import call_without_failure
 from muniment.memory.turns import Turn
 from muniment.packets.cues import AskedCues
 from muniment.packets.explain import Reason
@@ -39,6 +39,11 @@ class Wall:
         statements = [words_of(item.statement) for item in held] if self._stands else []
         self._whole = frozenset(_joined(words) for words in statements if words)
         self._parts = tuple(_joined(words) for words in statements if len(words) >= _STATEMENT_WORDS_MIN)
+
+    @property
+    def is_up(self) -> bool:
+        """Whether anything stands behind it."""
+        return bool(self._ids)
 
     def bars_id(self, *evidence_ids: str) -> bool:
         """Is one of them an insight behind the wall?"""
@@ -146,7 +151,11 @@ class Admission:
 
     def bars_turn(self, turn: Turn) -> Reason | None:
         """Why a turn may not: where it comes from, whose words it repeats, when it was said."""
-        return self.bars(turn.trust, turn.flags) or self.bars_sentence(turn.id, turn.text) or self.cues.bars(turn.ts)
+        if turn.id in self._withheld or turn.flags or self.wall.is_up or self._barred or self.cues.is_wall:
+            return (
+                self.bars(turn.trust, turn.flags) or self.bars_sentence(turn.id, turn.text) or self.cues.bars(turn.ts)
+            )
+        return None
 
     def leaves_out_version(self, fact_id: str, version: int) -> bool:
         """Is the fact not to be told as it stands? Once it says something else it is another version."""

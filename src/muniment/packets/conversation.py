@@ -6,6 +6,7 @@ What is likely to be evidence comes before what the user said lately. A turn has
 from __future__ import annotations
 
 import math
+import re
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from muniment.contracts.packet import OpenLoop, ToolEvidence
 from muniment.core.policy import ComposePolicy
 from muniment.core.text.analyzer import analyze
 from muniment.core.text.sentences import Seen, Words, read_words, with_marks
-from muniment.memory.results.asked_calls import asks_how_often
+from muniment.memory.tool_results import asks_how_often
 from muniment.memory.turns import SessionLine, Turn, told_text
 from muniment.packets.admission import Admission, emitted_ts, instant_order
 from muniment.packets.allocate import TYPICAL_MARK, Candidate, Fits, IsShown, Offer, Step, typical_mark
@@ -266,7 +267,7 @@ class QuoteOffers(NamedTuple):
 _RESULT_TOKENS = 160
 """What a tool's result takes of a large budget while others wait: its lines that match stand first, and the rest comes
 back where room is left."""
-_WORDS_MIN = 2
+_WORDS_MIN, _SHORT_CHARS = 2, 80
 
 
 def offer_quotes(admission: Admission, notes: Explanation) -> QuoteOffers:
@@ -309,7 +310,7 @@ def offer_quotes(admission: Admission, notes: Explanation) -> QuoteOffers:
         found = found[: policy.quotes_max]
     found = _newest_of_each(admission, found, notes)
     own.sort(key=lambda named: (instant_order(named[1].turn.ts), named[1].turn.seq), reverse=True)
-    own.sort(key=lambda named: len(set(analyze(named[1].turn.text))) < _WORDS_MIN)
+    own.sort(key=lambda named: _has_few_words(named[1].turn.text))
     counts_calls = asks_how_often(admission.request.query.casefold())
     return QuoteOffers(
         [
@@ -321,6 +322,10 @@ def offer_quotes(admission: Admission, notes: Explanation) -> QuoteOffers:
         ],
         [Offer(_quote_candidate(admission, name, hit), may_cut=False) for name, hit in own],
     )
+
+
+def _has_few_words(text: str) -> bool:
+    return len(text) <= _SHORT_CHARS and len(set(analyze(text))) < _WORDS_MIN
 
 
 def worth_of(hit: HitCandidate, policy: ComposePolicy, result_tokens_max: float = math.inf) -> float:
@@ -456,9 +461,12 @@ def _words_of(shown: ShownTurn) -> tuple[str, Words | None]:
     return told_text(turn, shown.text), turn.words if is_known else read_words(shown.text)
 
 
+_NO_SIGN = re.compile(r"[\W_]+")
+
+
 def _folded(text: str) -> str:
     """A text without case, spaces and signs, for telling whether it is the question itself."""
-    return "".join(char for char in text.casefold() if char.isalnum()) if len(text) < 10_000 else text
+    return _NO_SIGN.sub("", text.casefold()) if len(text) < 10_000 else text
 
 
 @lru_cache(maxsize=1024)

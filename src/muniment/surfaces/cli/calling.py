@@ -56,7 +56,7 @@ class Call:
     def user(self) -> str:
         """Whose memory it is about; an error where neither an option nor a setting says so."""
         if not self.settings.user:
-            raise InvalidInput("whose memory is not said", path="$.user", hint="give --user, or set MUNIMENT_USER")
+            raise InvalidInput("no user is named", path="$.user", hint="pass --user, or set MUNIMENT_USER")
         return self.settings.user
 
     @property
