@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from muniment.handles.memory import Memory
     from muniment.surfaces.operations.table import Operation
 
-__all__ = ["Call", "Command", "operation_named", "wire"]
+__all__ = ["Call", "Command", "wire"]
 
 _SCOPE = ("tenant_id", "user_id", "agent_id")
 
@@ -121,6 +121,8 @@ class Command:
 
     @cached_property
     def row(self) -> Operation | None:
+        from muniment.surfaces.operations.rows import operation_named
+
         return operation_named(self.operation) if self.operation else None
 
     @cached_property
@@ -247,7 +249,10 @@ class Command:
         for name in _SCOPE:
             if name in taken and name not in self.left_out and name not in self.opening.own:
                 self._settle(call, taken[name], arguments)
-        target = self.function if self.function is not None else operation_named(self.operation).target
+        target = self.function
+        if target is None:
+            assert self.row is not None
+            target = self.row.target
         ask = partial(target, call.handle, **arguments)
         return ask() if self.around is None else self.around(call, ask)
 
@@ -293,10 +298,3 @@ def wire(value: Any) -> Any:
     if isinstance(value, list | tuple | Listing):
         return [wire(each) for each in value]
     return value
-
-
-def operation_named(name: str) -> Operation:
-    """The operation of the table that has this name; of several, the first."""
-    from muniment.surfaces.operations.rows import OPERATIONS
-
-    return next(each for each in OPERATIONS if each.id == name)

@@ -224,7 +224,7 @@ import_ = Command(
     _show_import,
     function=_import,
     on="settings",
-    calls=("memory.import_memory", "memory.check_memory"),
+    calls=("memory.import_memory",),
     holds=lambda answer: getattr(answer, "is_complete", True),
     about="FILE may be `-`: standard input. Without --from it is a dump of muniment's: the whole of it is checked, "
     "chains included, before anything is written. With --from it is what another system wrote: its files, folder or "

@@ -168,7 +168,7 @@ def _fold(call: Call, ask: Callable[..., Learned]) -> _Folded:
 
 def _learning() -> Iterator[Parameter]:
     """What `Run.learn` takes that is said on a command line."""
-    from muniment.surfaces.cli.calling import operation_named
+    from muniment.surfaces.operations.rows import operation_named
 
     named = ("intent", "state", "features", "bucket_key", "level")
     return (each for each in operation_named("run.learn").signature.parameters if each.name in named)

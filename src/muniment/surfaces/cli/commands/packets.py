@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -17,6 +17,7 @@ from muniment.surfaces.cli.terminal import echo, one_line, parts_line, strong, w
 
 if TYPE_CHECKING:
     from muniment.contracts.packet import ConflictNote
+    from muniment.handles.memory import Memory
     from muniment.packets.builds import Build
     from muniment.packets.previewing import Preview
     from muniment.packets.tracing import Telling
@@ -243,9 +244,27 @@ def _show_messages(call: Call) -> Iterator[str]:
         yield f"{strong(str(each.get('role')))}: {each.get('content')}"
 
 
+def _messages(
+    memory: Memory,
+    build_id: str,
+    style: Literal["openai", "anthropic"] = "openai",
+    *,
+    include_query: bool = True,
+    cite: bool = True,
+    cache: bool = False,
+    tenant_id: str = "default",
+) -> list[dict[str, Any]]:
+    """A build as the messages of a chat."""
+    build = memory.replay(build_id, tenant_id=tenant_id)
+    if style == "openai":
+        return build.to_openai(include_query=include_query, cite=cite)
+    return build.to_anthropic(include_query=include_query, cite=cite, cache=cache)
+
+
 messages = Command(
-    "memory.build_messages",
+    "memory.replay",
     _show_messages,
+    function=_messages,
     arguments={"build_id": "ID"},
     document="messages",
     words={
