@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -31,27 +32,25 @@ __all__ = [
     "one_line",
     "parts_line",
     "progress_bar",
-    "said",
-    "spanned",
-    "sparkline",
     "strong",
     "style",
     "table",
     "visible",
     "when",
+    "wrapped",
 ]
 
 Cell = str | tuple[str, str]
 """A text, or a text and its colour."""
-Advance = Callable[[int], None]
+Advance = Callable[..., None]
 
 _WIDTH_ELSEWHERE = 140
 """Columns where nobody's terminal says how many there are."""
+_LINE_S = 10.0
 _TITLE_CELLS_MIN = 24
 _LABEL_CELLS = 13
 _INDENT = "    "
 _EIGHTHS = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")
-_STEPS = "▁▂▃▄▅▆▇█"
 _SIGNS = {
     **{code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\n\t"},
     127: "␡",
@@ -129,7 +128,7 @@ def coloured(text: str, colours: dict[str, str]) -> str:
 def labelled(label: str, text: str) -> Iterator[str]:
     """What it is, and what is said, over as many lines as that takes; without a label, the line before goes on."""
     head = f"{label + ':' if label else '':<{_LABEL_CELLS}} "
-    return said(text, first=head, rest=" " * len(head))
+    return wrapped(text, first=head, rest=" " * len(head))
 
 
 def as_is(label: str, text: str) -> str:
@@ -137,7 +136,7 @@ def as_is(label: str, text: str) -> str:
     return f"{label + ':':<{_LABEL_CELLS}} {text}"
 
 
-def said(text: str, *, first: str = "", rest: str = "", most: int = 1_000) -> Iterator[str]:
+def wrapped(text: str, *, first: str = "", rest: str = "", most: int = 1_000) -> Iterator[str]:
     """A text within the width of the terminal."""
     from rich.console import Console
     from rich.text import Text
@@ -191,19 +190,6 @@ def block_bar(part: float, whole: float, width: int = 10) -> str:
     return "█" * full + "░" * (width - full)
 
 
-def spanned(lower: float, at: float, upper: float, width: int = 20) -> str:
-    """Where a figure lies between nought and one, and between which bounds: `·····├──●─┤····`."""
-    first, place, last = (round(_within(each) * (width - 1)) for each in (lower, at, upper))
-    cells = ["·"] * first + ["─"] * (last - first + 1) + ["·"] * (width - 1 - last)
-    cells[first], cells[last], cells[place] = "├", "┤", "●"
-    return "".join(cells)
-
-
-def sparkline(shares: Sequence[float | None]) -> str:
-    """Shares one after the other, each as a step; a gap where nothing is known."""
-    return "".join(" " if each is None else _STEPS[min(7, int(_within(each) * 8))] for each in shares)
-
-
 def _within(share: float) -> float:
     return min(1.0, max(0.0, share))
 
@@ -213,10 +199,21 @@ def _within(share: float) -> float:
 
 @contextmanager
 def progress_bar(label: str, total: int | None, *, quiet: bool = False) -> Iterator[Advance]:
-    """A bar on stderr; yields `advance(n)`. Shown only on a terminal and not with --json."""
-    if quiet or not sys.stderr.isatty():
-        yield _show_nothing
-        return
+    """Progress of long work on stderr; yields `advance(count)`, which takes the name of a new stage as well.
+
+    A terminal shows a bar. Elsewhere a line is written every ten seconds. With --json nothing is.
+    """
+    if quiet:
+        yield _advance_nothing
+    elif sys.stderr.isatty():
+        with _drawn_bar(label, total) as advance:
+            yield advance
+    else:
+        yield _LineMeter(label).advance
+
+
+@contextmanager
+def _drawn_bar(label: str, total: int | None) -> Iterator[Advance]:
     from rich.console import Console
     from rich.markup import escape
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -228,11 +225,34 @@ def progress_bar(label: str, total: int | None, *, quiet: bool = False) -> Itera
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(escape(visible(label)), total=total)
-        yield lambda count: progress.advance(task, count)
+        tasks = {label: progress.add_task(escape(visible(label)), total=total)}
+
+        def advance(count: int, stage: str = label) -> None:
+            if stage not in tasks:
+                tasks[stage] = progress.add_task(escape(visible(stage)), total=None)
+            progress.advance(tasks[stage], count)
+
+        yield advance
 
 
-def _show_nothing(_count: int) -> None:
+class _LineMeter:
+    """Counts by stage, and writes how far the work is every ten seconds."""
+
+    def __init__(self, label: str) -> None:
+        self._label, self._count, self._begun = label, 0, time.monotonic()
+        self._shown = self._begun
+
+    def advance(self, count: int, stage: str = "") -> None:
+        now = time.monotonic()
+        if stage and stage != self._label:
+            self._label, self._count, self._begun = stage, 0, now
+        self._count += count
+        if now - self._shown >= _LINE_S:
+            self._shown = now
+            echo(f"{self._label}: {self._count:,} ({self._count / max(now - self._begun, 1e-3):,.0f}/s)", err=True)
+
+
+def _advance_nothing(_count: int, _stage: str = "") -> None:
     """Nobody is looking."""
 
 

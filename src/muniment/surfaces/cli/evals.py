@@ -12,23 +12,24 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 import click
 
 from muniment.errors import Conflict, InvalidInput, MunimentError
-from muniment.surfaces.cli.calling import Call, Command
-from muniment.surfaces.cli.documents import read_documents, read_one
-from muniment.surfaces.cli.output import Unreadable
-from muniment.surfaces.cli.parameters import Word
-from muniment.surfaces.cli.reading import model_address, policy_given, write_bytes
-from muniment.surfaces.cli.terminal import counted, progress_bar, style
+from muniment.surfaces.cli._command import Call, Command, OptionSpec, UnreadableInput
+from muniment.surfaces.cli._reading import model_address, policy_given, read_documents, read_one, write_bytes
+from muniment.surfaces.cli.terminal import Cell, counted, one_line, progress_bar, strong, style, table
 from muniment.surfaces.settings import Settings, open_store
 from muniment.verify.evals.report import K
 
 if TYPE_CHECKING:
     from muniment.core.outside.http import ChatModel
     from muniment.handles.memory import Memory
+    from muniment.verify.evals.measures import Miss
     from muniment.verify.evals.questions import KnownValue
-    from muniment.verify.evals.report import BaselineDiff, EvalReport, Least
+    from muniment.verify.evals.report import ArmSummary, Asked, BaselineDiff, Difference, EvalReport, Least
 
-__all__ = ["init", "questions"]
+__all__ = ["difference_words", "init", "miss_words", "questions"]
 
+_SHOWN_MAX = 20
+"""How many missed questions are shown; the page and the JSON have all."""
+_QUOTE_CHARS = 100
 _LEAST_HINT = "such as --min recall=.8, or --min 'packet 1024:recall=.9'"
 
 
@@ -106,37 +107,37 @@ class _Result:
 
 def _ask(
     call: Call,
-    questions: Annotated[str, Word(metavar="QUESTIONS")],
+    questions: Annotated[str, OptionSpec(metavar="QUESTIONS")],
     *,
-    data: Annotated[tuple[str, ...], Word("Ask of these conversations and no store.", metavar="FILE")] = (),
-    budgets: Annotated[tuple[int, ...], Word("Tokens of a packet; the first is compared.", "budget", "N")] = (
+    data: Annotated[tuple[str, ...], OptionSpec("Ask of these conversations and no store.", metavar="FILE")] = (),
+    budgets: Annotated[tuple[int, ...], OptionSpec("Tokens of a packet; the first is compared.", "budget", "N")] = (
         512,
         1024,
     ),
     purposes: Annotated[
         tuple[Literal["responder", "planner", "tool"], ...],
-        Word("What packets are for (default: responder).", "purpose", "NAME"),
+        OptionSpec("What packets are for (default: responder).", "purpose", "NAME"),
     ] = ("responder",),
     policies: Annotated[
         dict[str, Any] | None,
-        Word("Also with this policy: TOML, or JSON.", "policy", "FILE", click.STRING, _policies_given, many=True),
+        OptionSpec("Also with this policy: TOML, or JSON.", "policy", "FILE", click.STRING, _policies_given, many=True),
     ] = None,
-    k: Annotated[int, Word("How many a search gives.", metavar="N", type=click.INT)] = K,
-    no_reference: Annotated[bool, Word("Without plain BM25 beside it.")] = False,
+    k: Annotated[int, OptionSpec("How many a search gives.", metavar="N", type=click.INT)] = K,
+    no_reference: Annotated[bool, OptionSpec("Without plain BM25 beside it.")] = False,
     model: Annotated[
         Any,
-        Word(
+        OptionSpec(
             "Have a model answer: a server of OpenAI's kind.", metavar="URL#NAME", type=click.STRING, read=_model_given
         ),
     ] = None,
-    cite: Annotated[bool, Word("Remind the model to cite.")] = False,
+    cite: Annotated[bool, OptionSpec("Remind the model to cite.")] = False,
     least: Annotated[
-        Any, Word("Fail below this share.", "min", "MEASURE=SHARE", click.STRING, _least_given, many=True)
+        Any, OptionSpec("Fail below this share.", "min", "MEASURE=SHARE", click.STRING, _least_given, many=True)
     ] = None,
-    baseline: Annotated[str | None, Word("Fail where it is worse than this report.", metavar="FILE")] = None,
-    save: Annotated[str | None, Word("Write the report as JSON.", metavar="FILE")] = None,
-    junit: Annotated[str | None, Word("Write JUnit XML.", metavar="FILE")] = None,
-    html: Annotated[str | None, Word("Write a page.", metavar="FILE")] = None,
+    baseline: Annotated[str | None, OptionSpec("Fail where it is worse than this report.", metavar="FILE")] = None,
+    save: Annotated[str | None, OptionSpec("Write the report as JSON.", metavar="FILE")] = None,
+    junit: Annotated[str | None, OptionSpec("Write JUnit XML.", metavar="FILE")] = None,
+    html: Annotated[str | None, OptionSpec("Write a page.", metavar="FILE")] = None,
 ) -> _Result:
     from muniment.verify.evals.questions import read_questions
     from muniment.verify.evals.report import check_least, compare, read_baseline
@@ -150,7 +151,7 @@ def _ask(
         kept = None if baseline is None else read_one(baseline, "$.baseline", "what --save wrote")
         before = None if baseline is None else read_baseline(kept, baseline)
     except MunimentError as error:  # a file that cannot be read is no result
-        raise Unreadable(error) from None
+        raise UnreadableInput(error) from None
     with _memory(call, data) as mem, progress_bar("asking", len(asked), quiet=call.as_json) as advance:
         report = mem.store.evaluate(
             asked,
@@ -211,13 +212,13 @@ def _memory(call: Call, data: Sequence[str]) -> Iterator[Memory]:
         try:
             opened = open_store(call.settings, must_exist=True, read_only=True)
         except MunimentError as error:  # nor is a store
-            raise Unreadable(error) from None
+            raise UnreadableInput(error) from None
         with opened as mem:
             yield mem
         return
     if "db" in call.typed:
         raise InvalidInput("--data and --db are two memories", path="$.data", hint="give one of them")
-    from muniment.surfaces.cli.commands.ingest import ingested
+    from muniment.surfaces.cli.ingest import ingested
 
     settings = call.settings
     with ingested(data, settings, lambda: _throw_away(settings), quiet=call.as_json) as (mem, _):
@@ -244,7 +245,6 @@ def _throw_away(settings: Settings) -> Memory:
 
 def _write(result: _Result, wanted: dict[str, str | None]) -> None:
     """The files that were asked for."""
-    from muniment.surfaces.cli.eval_lines import missed_words
     from muniment.surfaces.cli.eval_page import eval_page
     from muniment.verify.evals.report import junit_cases
 
@@ -252,19 +252,17 @@ def _write(result: _Result, wanted: dict[str, str | None]) -> None:
     if wanted["save"] is not None:
         write_bytes(wanted["save"], report.to_json(), "$.save")
     if wanted["junit"] is not None:
-        cases = list(junit_cases(report, result.least, result.since, missed_words(report)))
+        cases = list(junit_cases(report, result.least, result.since, _missed_words(report)))
         write_bytes(wanted["junit"], report.to_junit(cases), "$.junit")
     if wanted["html"] is not None:
         write_bytes(wanted["html"], eval_page(report, result.problems, result.since, result.baseline), "$.html")
 
 
 def _show(call: Call) -> Iterator[str]:
-    from muniment.surfaces.cli.eval_lines import baseline_lines, report_lines
-
     result: _Result = call.answer
-    yield from report_lines(result.report)
+    yield from _report_lines(result.report)
     if result.since is not None:
-        yield from baseline_lines(result.since, result.baseline)
+        yield from _baseline_lines(result.since, result.baseline)
     if result.problems:
         yield ""
         yield from (style(f"not good enough: {each}", fg="red") for each in result.problems)
@@ -302,6 +300,128 @@ questions = Command(
 )
 
 
+# -- a report in words --------------------------------------------------------------------------------
+
+
+def miss_words(miss: Miss) -> str:
+    """What is not as expected, and what is known of the cause."""
+    said = f"“{one_line(miss.text or miss.said, _QUOTE_CHARS)}”{f' ({one_line(miss.said)})' if miss.text else ''}"
+    match miss.what:
+        case "missing":
+            return f"missing {said}{_why_missing(miss)}"
+        case "cut":
+            return f"missing {said}: its turn is there, these words were cut"
+        case "untold":
+            return f"no answer stands in it: {said}"
+        case "stale":
+            return f"outdated, above the evidence: {said}"
+        case "told":
+            return f"told what must not be: {said}"
+        case "not_recognised":
+            return "memory holds no answer, and that was not recognised"
+        case "refused":
+            return "memory was said to hold no answer"
+
+
+def _why_missing(miss: Miss) -> str:
+    from muniment.surfaces.cli.explained import REASONS
+
+    reason = f": {REASONS.get(miss.because, miss.because)}" if miss.because else ""
+    if miss.rank is None:
+        return reason
+    where = f"a search has it at {miss.rank}" if miss.rank else "a search does not have it among its first hundred"
+    return f"{reason}{'; ' if reason else ': '}{where}"
+
+
+def _missed_words(report: EvalReport) -> dict[str, str]:
+    """What each question missed with the first arm, by its id."""
+    return {each.question.name: "; ".join(map(miss_words, row.misses)) for each, row in report.scored(report.main)}
+
+
+def difference_words(each: Difference, main: str) -> str:
+    more = "more" if each.difference > 0 else "less"
+    interval = f"{each.lower:+.3f} to {each.upper:+.3f} on {counted(each.questions, 'question')}"
+    return f"{each.arm} has {abs(each.difference):.3f} {more} {each.measure} than {main} ({interval})"
+
+
+# -- the report ---------------------------------------------------------------------------------------
+
+
+def _report_lines(report: EvalReport) -> Iterator[str]:
+    """The table, what differs surely, and what the first arm missed."""
+    yield f"{strong(report.name)}: {counted(len(report.asked), 'question')}{_model_words(report)}"
+    yield ""
+    measures = report.measures()
+    rows = [_arm_row(summary, measures) for summary in report.summaries.values()]
+    yield from table(["arm", "passed", *measures, "tokens", "ms"], rows)
+    sure = [each for each in report.differences if each.is_sure]
+    if sure:
+        yield ""
+        yield strong("surely different (95 %, paired)")
+        yield from (f"  {difference_words(each, report.main)}" for each in sure)
+    yield from _broken_lines(report)
+    yield from _missed_lines(report)
+
+
+def _model_words(report: EvalReport) -> str:
+    return f", answered by {report.model}" if report.model else ""
+
+
+def _arm_row(summary: ArmSummary, measures: tuple[str, ...]) -> list[Cell]:
+    means = [f"{summary.means[name].mean:.3f}" if name in summary.means else "·" for name in measures]
+    all_passed = summary.passed == summary.judged
+    passed = f"{summary.passed}/{summary.judged}" if summary.judged else "·"
+    cells: list[Cell] = [summary.arm.name, (passed, "green" if all_passed else "yellow"), *means]
+    return [*cells, f"{summary.tokens_mean:.0f}", f"{summary.median_ms:.1f}"]
+
+
+def _broken_lines(report: EvalReport) -> Iterator[str]:
+    if not report.broken:
+        return
+    yield ""
+    yield strong(f"cannot be asked: {len(report.broken)}")
+    for each in report.broken:
+        yield f"  {_question_line(each)}"
+        yield from (style(f"      {one_line(said, 200)}", fg="red") for said in each.broken)
+
+
+def _missed_lines(report: EvalReport) -> Iterator[str]:
+    missed = [(each, row) for each, row in report.scored(report.main) if row.passed is False]
+    yield ""
+    if not missed:
+        yield f"nothing was missed with {report.main}"
+        return
+    yield strong(f"missed with {report.main}: {len(missed)}")
+    for each, row in missed[:_SHOWN_MAX]:
+        yield f"  {_question_line(each)}"
+        yield from (f"      {miss_words(miss)}" for miss in row.misses)
+    if len(missed) > _SHOWN_MAX:
+        yield f"  and {len(missed) - _SHOWN_MAX} more; --html and --json have all"
+
+
+def _question_line(each: Asked) -> str:
+    return f"{each.question.name}  {each.user_id}: {one_line(each.question.question)}"
+
+
+# -- since the run before -----------------------------------------------------------------------------
+
+
+def _baseline_lines(since: BaselineDiff, name: str) -> Iterator[str]:
+    """What changed since the run before."""
+    counts: Mapping[str, int] = {"new": len(since.added), "changed": len(since.changed), "gone": len(since.gone)}
+    others = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    yield ""
+    yield f"{strong(f'since {name}')}: {counted(since.same, 'question')} the same{f', {others}' if others else ''}"
+    for moved in since.moved:
+        verdict = style("worse", fg="red") if moved.is_worse else "better" if moved.after > moved.before else "less"
+        yield f"  {verdict}: {moved.measure} of {moved.arm} {moved.before:.3f} → {moved.after:.3f}"
+    for flip in since.flips:
+        verdict = "passes, and did not" if flip.passed else style("passed, and does not", fg="red")
+        yield f"  {verdict}: {flip.question_id} with {flip.arm}: {one_line(flip.question, 80)}"
+    if not since.moved and not since.flips:
+        yield "  nothing is otherwise"
+
+
 # -- a first file -------------------------------------------------------------------------------------
 
 
@@ -311,7 +431,7 @@ class _Written(NamedTuple):
     users: int
 
 
-def _init(call: Call, out: Annotated[str, Word(metavar="QUESTIONS")]) -> _Written:
+def _init(call: Call, out: Annotated[str, OptionSpec(metavar="QUESTIONS")]) -> _Written:
     from muniment.core.canonical import canonical_bytes
     from muniment.verify.evals.questions import first_questions
 
@@ -355,7 +475,7 @@ def _show_written(call: Call) -> Iterator[str]:
     written: _Written = call.answer
     yield f"{written.file}: {counted(written.questions, 'question')} about {counted(written.users, 'user')}"
     yield "A start: made from keys and values, not from how people ask. Reword each, check those marked answerable:"
-    yield f"false, add what matters to you, then: {call.spelled('eval', written.file)}"
+    yield f"false, add what matters to you, then: {call.spell_command('eval', written.file)}"
 
 
 init = Command(
@@ -363,8 +483,7 @@ init = Command(
     _show_written,
     function=_init,
     on="call",
-    calls=("memory.users", "memory.run", "run.facts", "run.candidates"),
-    more={"user_id": Word("Of one user (default: of all).", "user", "ID")},
+    options={"user_id": OptionSpec("Of one user (default: of all).", "user", "ID")},
     about="From facts, and from what was proposed as one: a question for each value with its evidence, with older "
     "values as outdated, and for what only others said one that nothing answers. To be edited: a key is not how people "
     "ask.",

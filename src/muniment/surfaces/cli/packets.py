@@ -1,40 +1,54 @@
-"""`compose`, `explain`, `why` and `packet …`: packets made, explained, replayed and compared."""
+"""`compose`, `replay`, `diff`, `explain`, `why` and `packet …`: packets composed, compared and explained."""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from muniment.errors import InvalidInput
-from muniment.surfaces.cli import reading
-from muniment.surfaces.cli.calling import Call, Command
-from muniment.surfaces.cli.commands.memory import source_line
-from muniment.surfaces.cli.parameters import Word
+from muniment.surfaces.cli import _reading as reading
+from muniment.surfaces.cli._command import Call, Command, OptionSpec
+from muniment.surfaces.cli._views import source_line
 from muniment.surfaces.cli.terminal import echo, one_line, parts_line, strong, when
 
 if TYPE_CHECKING:
     from muniment.contracts.packet import ConflictNote
     from muniment.packets.builds import Build
+    from muniment.packets.comparing import BuildDiff
+    from muniment.packets.page.aligned import LinePair, PlacedLine
     from muniment.packets.previewing import Preview
     from muniment.packets.tracing import Telling
     from muniment.store.ledger import LedgerEntry
     from muniment.surfaces.cli.explained import Candidate, Left, Taken
 
-__all__ = ["compare", "compose", "diff", "explain", "list_", "messages", "preview", "replay", "why"]
+__all__ = ["compose", "diff", "explain", "list_", "preview", "replay", "why"]
 
 _BAR = 24
 _SHOWN_MAX = 8
-"""The number of things left out for one reason that are shown."""
+"""The number of omissions for one reason that are shown."""
+_SIGNS = {"added": "+", "removed": "-", "moved": ">", "reworded": "~", "changed": "~"}
+_LACKING: Mapping[str, str] = {
+    "no_match": "it has nothing of what was asked",
+    "no_query": "nothing was asked that could bring it up",
+    "unread": "there is too much for its labels to be read",
+    "not_indexed": "it was loaded in bulk and is not in the index yet",
+    "not_gathered": "it was not among what was looked at",
+    "later": "it came later",
+}
+"""Why something is on one page alone, besides what keeps a candidate out of a packet."""
+_CHARS = 110
+_RULE_ENDS = re.compile(r",(?=[^_])")
+"""Rules are joined by commas; a blank within one was written as `_`."""
 
 
 # -- a build in one of three forms --------------------------------------------------------------------
 
 _FORMS = {
-    "as_text": Word("Print the prompt text (the default).", "text", flag=True),
-    "as_packet": Word("Print the packet: its canonical bytes.", "packet", flag=True),
+    "as_text": OptionSpec("Print the prompt text (the default).", "text", flag=True),
+    "as_packet": OptionSpec("Print the packet: its canonical bytes.", "packet", flag=True),
 }
 
 
@@ -44,14 +58,14 @@ def _check_forms(call: Call) -> None:
 
 
 def _show_build(call: Call) -> Iterator[str]:
-    """Text and packet stand alone on stdout, so that they can be piped; the build's id goes to stderr."""
+    """The text or packet alone on stdout, so that it can be piped; the build's id on stderr."""
     build: Build = call.answer
     if call.typed.get("as_packet"):
         echo(build.packet_bytes.decode(), nl=False)
     elif build.text:
         yield build.text.removesuffix("\n")
-    said = "; nothing to tell" if not build.text else "" if build.found else "; memory holds no answer"
-    echo(f"build {build.id}: {build.tokens} of {build.request.budget.max_tokens} tokens{said}", err=True)
+    note = "; memory is empty" if not build.text else "" if build.found else "; memory holds no answer"
+    echo(f"build {build.id}: {build.tokens} of {build.request.budget.max_tokens} tokens{note}", err=True)
 
 
 def _build_document(call: Call) -> dict[str, Any]:
@@ -72,23 +86,25 @@ compose = Command(
     check=_check_forms,
     arguments={"purpose": "PURPOSE"},
     document=_build_document,
-    more=_FORMS,
-    words={
-        "query": Word("What it is about; `-` is standard input.", metavar="TEXT"),
-        "cues": Word(
+    options={
+        **_FORMS,
+        "query": OptionSpec("What it is about; `-` is standard input.", metavar="TEXT"),
+        "cues": OptionSpec(
             'Explicit cues, such as {"tags": ["trip"], "keywords": ["visa"]}.',
             metavar="JSON",
             read=reading.json_given("cues", 'write an object, such as {"tags": ["trip"], "keywords": ["visa"]}'),
         ),
-        "max_tokens": Word("The whole budget (default: the policy's).", metavar="N", type=click.INT),
-        "per_section": Word(
+        "max_tokens": OptionSpec("The whole budget (default: the policy's).", metavar="N", type=click.INT),
+        "per_section": OptionSpec(
             "A section's share of it; may be repeated.",
             metavar="NAME=N",
             many=True,
             read=reading.counts_given("per_section", "facts=200", what="a section and its tokens"),
         ),
-        "policy": Word("Another policy for this one: TOML, or JSON.", metavar="FILE", read=reading.policy_given),
-        "idempotency_key": Word("The same request under the same key is answered with the same build.", metavar="KEY"),
+        "policy": OptionSpec("Another policy for this one: TOML, or JSON.", metavar="FILE", read=reading.policy_given),
+        "idempotency_key": OptionSpec(
+            "The same request under the same key is answered with the same build.", metavar="KEY"
+        ),
     },
     about="PURPOSE is planner, tool or responder. Prints the text for the prompt. The build is kept: `replay`, "
     "`explain` and `diff` take its id.",
@@ -100,7 +116,7 @@ replay = Command(
     _show_build,
     arguments={"build_id": "ID"},
     check=_check_forms,
-    more=_FORMS,
+    options=_FORMS,
     document=_build_document,
     about="Whatever was written since: the same bytes, or exit 1 and the reason. A build that held what was since "
     "forgotten is refused, and the refusal names the receipt.",
@@ -111,13 +127,11 @@ replay = Command(
 
 
 def _show_diff(call: Call) -> Iterator[str]:
-    from muniment.surfaces.cli.diff_lines import diff_lines
-
-    return diff_lines(call.answer, _candidates(call))
+    return _diff_lines(call.answer, _candidates(call))
 
 
 def _candidates(call: Call) -> dict[str, Candidate]:
-    """What the builds that were named could choose from."""
+    """The candidates of the builds that were named."""
     from muniment.surfaces.cli.explained import candidates
 
     known: dict[str, Candidate] = {}
@@ -127,75 +141,119 @@ def _candidates(call: Call) -> dict[str, Candidate]:
     return known
 
 
+def _diff_lines(found: BuildDiff, known: Mapping[str, Candidate]) -> Iterator[str]:
+    """The changes of the rendered text, each with its reason, then the packet's changes that the text does not show."""
+    from muniment.surfaces.cli.explained import REASONS
+
+    budgets = f" of {found.tokens_max_a} → {found.tokens_max_b}" if found.tokens_max_a != found.tokens_max_b else ""
+    yield f"{found.a} → {found.b}: {found.tokens_a} → {found.tokens_b} tokens{budgets}"
+    if found.request:
+        yield f"asked differently: {', '.join(found.request)}"
+    for each in found.sections:
+        if (each.used_a, each.cap_a) != (each.used_b, each.cap_b):
+            yield f"  {each.section:<18}  {each.used_a} of {each.cap_a} → {each.used_b} of {each.cap_b} tokens"
+    shown = set()
+    for pair in found.lines:
+        if pair.item is not None:
+            shown.add(pair.item)
+            yield from _pair_lines(pair, {**REASONS, **_LACKING})
+    for change in found.changes:
+        if change.item not in shown and not change.item.startswith(("rule:", "state:", "summary")):
+            candidate = known.get(change.item)
+            text = f"  {one_line(candidate.text, _CHARS)}" if candidate is not None else ""
+            yield f"{_SIGNS[change.what]} {change.item}{text}"
+            _, mark, score = change.why.rpartition(" score=")
+            yield f"      {f'{mark.strip()}{score}' if mark else REASONS.get(change.why, change.why)}"
+    if found.is_same:
+        yield "the same bytes"
+    elif not found.changes and all(pair.what == "same" for pair in found.lines):
+        yield "the same items"
+
+
+def _pair_lines(pair: LinePair, reasons: Mapping[str, str]) -> Iterator[str]:
+    """A line of either page; both if it was reworded."""
+    if pair.what == "same":
+        return
+    sign = _SIGNS[pair.what]
+    if pair.what == "reworded" and pair.a is not None:
+        yield f"{sign} {_line(pair.a)}"
+        sign = " "
+    shown = pair.b or pair.a
+    if shown is not None:
+        yield f"{sign} {_line(shown)}"
+    if pair.is_moved and pair.a is not None and pair.b is not None:
+        there = f" of {pair.a.block}" if pair.a.block != pair.b.block else ""
+        yield f"      moved from line {pair.a.number}{there}"
+    if pair.reason is not None:
+        before = "before: " if pair.what == "added" else ""
+        why = reasons.get(pair.reason, pair.reason)
+        yield f"      {before}{why}{f' ({pair.by})' if pair.by else ''}"
+    if pair.why is not None:
+        yield f"      {_RULE_ENDS.sub(', ', pair.why).replace('_', ' ')}"
+
+
+def _line(line: PlacedLine) -> str:
+    return f"{line.number:>3} {line.block:<12} {one_line(line.text, _CHARS)}"
+
+
 _BASES = {
-    "then": "made from the store as the build saw it",
-    "candidates": "made from the candidates that the build kept: the store has moved on",
-    "now": "made from the store as it stands now",
+    "then": "composed from the store as the build saw it",
+    "candidates": "composed from the candidates that the build kept: the store has moved on",
+    "now": "composed from the store as it is now",
 }
 
 
 def _show_preview(call: Call) -> Iterator[str]:
-    from muniment.surfaces.cli.diff_lines import diff_lines
-
     found: Preview = call.answer
     if call.typed.get("as_text"):
         yield found.text.removesuffix("\n")
         echo(_BASES[found.basis], err=True)
         return
     yield _BASES[found.basis]
-    yield from diff_lines(found.diff, _candidates(call))
+    yield from _diff_lines(found.diff, _candidates(call))
 
 
-diff = Command("memory.diff", _show_diff, arguments={"a": "A", "b": "B"}, calls=("memory.replay",))
-compare = Command(
-    "memory.compare",
-    _show_diff,
-    arguments={"build_id": "BUILD"},
-    calls=("memory.replay",),
-    words={"policy": Word("The other policy: TOML, or JSON.", metavar="FILE", read=reading.policy_given)},
-    about="On the same request and candidates. Nothing is kept.",
-)
+diff = Command("memory.diff", _show_diff, arguments={"a": "A", "b": "B"})
 preview = Command(
     "memory.preview",
     _show_preview,
     arguments={"build_id": "BUILD"},
-    calls=("memory.replay",),
-    more={"as_text": Word("Print the text that it would be.", "text", flag=True)},
-    words={
-        "purpose": Word("Another purpose."),
-        "query": Word("Another question.", metavar="TEXT"),
-        "max_tokens": Word("Another budget.", metavar="N", type=click.INT),
-        "per_section": Word(
+    options={
+        "as_text": OptionSpec("Print the text that it would be.", "text", flag=True),
+        "purpose": OptionSpec("Another purpose."),
+        "query": OptionSpec("Another question.", metavar="TEXT"),
+        "max_tokens": OptionSpec("Another budget.", metavar="N", type=click.INT),
+        "per_section": OptionSpec(
             "A section's limit, 0 to leave it out; may be repeated.",
             metavar="NAME=N",
             many=True,
             read=reading.counts_given("per_section", "facts=200", what="a section and its tokens"),
         ),
-        "window_turns": Word("How many of the last turns stand as they are.", metavar="N", type=click.INT),
-        "policy": Word("Another policy: TOML, or JSON.", metavar="FILE", read=reading.policy_given),
-        "basis": Word("What to make it from: the store as the build saw it, or as it stands."),
+        "window_turns": OptionSpec("How many of the last turns are kept word for word.", metavar="N", type=click.INT),
+        "policy": OptionSpec("Another policy: TOML, or JSON.", metavar="FILE", read=reading.policy_given),
+        "basis": OptionSpec("Compose from the store as the build saw it, or as it is now."),
     },
-    about="Nothing is written. Says what differs from the build, and what it was made from.",
+    about="Nothing is written. Shows what differs from the build, and what it was composed from.",
 )
 
 
 # -- why ----------------------------------------------------------------------------------------------
 
 
-def _show_tellings(call: Call) -> Iterator[str]:
+def _show_uses(call: Call) -> Iterator[str]:
     for telling in call.answer:
-        yield from _telling_lines(call, telling)
+        yield from _use_lines(call, telling)
     if not call.answer:
-        yield "no build that is still kept told this"
+        yield "no kept build contains this"
 
 
-def _telling_lines(call: Call, telling: Telling) -> Iterator[str]:
+def _use_lines(call: Call, telling: Telling) -> Iterator[str]:
     asked = f" asked {one_line(telling.query, 80)!r}" if telling.query else ""
     yield f"{when(telling.at)}  {telling.build_id}  {telling.purpose}{asked}, policy {telling.policy_id}"
     if telling.sentence is not None:
-        yield f"    said: {one_line(telling.sentence)}  ({telling.answer_id})"
+        yield f"    answered: {one_line(telling.sentence)}  ({telling.answer_id})"
     for line in telling.line.splitlines():
-        yield f"    told: {one_line(line)}"
+        yield f"    given: {one_line(line)}"
     if telling.unknown_marks:
         yield f"    marks that name nothing it was given: {' '.join(telling.unknown_marks)}"
     for event_id in telling.evidence_ids:
@@ -209,14 +267,13 @@ def _telling_lines(call: Call, telling: Telling) -> Iterator[str]:
 
 why = Command(
     "memory.why",
-    _show_tellings,
+    _show_uses,
     arguments={"text": "TEXT"},
-    calls=("memory.get",),
-    document="tellings",
-    takes_user=True,
-    words={
-        "user_id": Word("Only builds for this user (default: the setting `user`, else all)."),
-        "looked_max": Word("How many of the newest builds and answers are looked through.", metavar="N"),
+    noun="tellings",
+    around=lambda call, ask: ask(user_id=call.settings.user or None),
+    options={
+        "user_id": OptionSpec("Only builds for this user (default: the setting `user`, else all)."),
+        "looked_max": OptionSpec("How many of the newest builds and answers are looked through.", metavar="N"),
     },
     about="Newest first. TEXT may be the id of an answer, or `-`: standard input.",
 )
@@ -224,36 +281,11 @@ why = Command(
 
 # -- lists --------------------------------------------------------------------------------------------
 
-
-def _show_builds(call: Call) -> Iterator[str]:
-    for each in call.answer:
-        asked = f"  {one_line(each.query, 80)}" if each.query else ""
-        yield f"{each.build_id}  {when(each.created_at)}  {each.purpose} for {each.user_id}{asked}"
-    if not call.answer:
-        yield f"no builds in {call.settings.shown_db}"
-
-
 list_ = Command(
-    "memory.builds", _show_builds, document="builds", words={"user_id": Word("Builds for one user (default: for all).")}
-)
-
-
-def _show_messages(call: Call) -> Iterator[str]:
-    for each in call.answer:
-        yield f"{strong(str(each.get('role')))}: {each.get('content')}"
-
-
-messages = Command(
-    "memory.build_messages",
-    _show_messages,
-    arguments={"build_id": "ID"},
-    document="messages",
-    words={
-        "style": Word("Of whose messages."),
-        "include_query": Word("Without the question.", "no-query", read=operator.not_),
-        "cite": Word("Without the reminder to cite.", "no-cite", read=operator.not_),
-        "cache": Word("With a cache breakpoint behind what seldom changes (anthropic)."),
-    },
+    "memory.builds",
+    columns="build_id created_at purpose user_id query",
+    noun="builds",
+    options={"user_id": OptionSpec("Builds for one user (default: for all).")},
 )
 
 
@@ -388,7 +420,6 @@ explain = Command(
     "memory.replay",
     _explain,
     arguments={"build_id": "ID"},
-    calls=("memory.answers",),
     document=_explained_document,
     about="What it cost; what makes it replay the same.",
 )

@@ -1,4 +1,4 @@
-"""`corpus …`: documents added, listed, searched, shown, retracted, forgotten."""
+"""`corpus …`: documents added, listed, searched, shown and forgotten."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from muniment.errors import InvalidInput, MunimentError, NotFound
-from muniment.surfaces.cli.calling import Call, Command
-from muniment.surfaces.cli.commands.memory import hit_lines
-from muniment.surfaces.cli.commands.store import YES, agree, check_yes, receipt_lines
-from muniment.surfaces.cli.parameters import Word
+from muniment.surfaces.cli._command import Call, Command, OptionSpec
+from muniment.surfaces.cli._views import hit_lines
+from muniment.surfaces.cli.store import YES, check_yes, confirm, receipt_lines
 from muniment.surfaces.cli.terminal import counted, one_line, strong, when
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from muniment.memory.documents.records import Chunk, CorpusDocument
     from muniment.store.ledger import Receipt
 
-__all__ = ["add", "forget", "list_", "retract", "search", "show"]
+__all__ = ["add", "forget", "list_", "search", "show"]
 
 
 def _document_line(document: CorpusDocument) -> str:
@@ -39,16 +38,16 @@ def _check_add(call: Call) -> None:
 
 def _add(
     corpus: Corpus,
-    files: Annotated[tuple[str, ...], Word(metavar="FILE…")],
+    files: Annotated[tuple[str, ...], OptionSpec(metavar="FILE…")],
     *,
     document_id: Annotated[
-        str | None, Word("The document's id (default: its path); for one FILE.", "id", metavar="ID")
+        str | None, OptionSpec("The document's id (default: its path); for one FILE.", "id", metavar="ID")
     ] = None,
     title: Annotated[
-        str | None, Word("Its title (default: what it says itself); for one FILE.", metavar="TEXT")
+        str | None, OptionSpec("Its title (default: what it says itself); for one FILE.", metavar="TEXT")
     ] = None,
     media_type: Annotated[
-        str | None, Word("text/plain, text/markdown or text/html (default: by suffix).", "type", "TYPE")
+        str | None, OptionSpec("text/plain, text/markdown or text/html (default: by suffix).", "type", "TYPE")
     ] = None,
 ) -> Iterator[CorpusDocument]:
     for name in files:
@@ -74,12 +73,6 @@ add = Command(
 # -- list and search ----------------------------------------------------------------------------------
 
 
-def _show_documents(call: Call) -> Iterator[str]:
-    yield from map(_document_line, call.answer)
-    if not call.answer:
-        yield f"no documents in the corpus {call.typed['corpus_id']}"
-
-
 def _show_hits(call: Call) -> Iterator[str]:
     for number, hit in enumerate(call.answer, 1):
         yield from hit_lines(number, hit)
@@ -89,17 +82,16 @@ def _show_hits(call: Call) -> Iterator[str]:
 
 list_ = Command(
     "corpus.documents",
-    _show_documents,
-    document="documents",
+    columns="document_id revision status bytes added_at title",
+    noun="documents",
     left_out=("document_ids",),
-    words={"include_all": Word("Also revisions that are superseded or retracted.")},
-    about="By their ids.",
+    options={"include_all": OptionSpec("Also revisions that are superseded or retracted.")},
 )
 search = Command(
     "corpus.search",
     _show_hits,
     arguments={"query": "QUERY"},
-    document="hits",
+    noun="hits",
     about="QUERY may be `-`: standard input.",
 )
 
@@ -116,9 +108,11 @@ class _DocumentView(NamedTuple):
 
 def _show(
     corpus: Corpus,
-    name: Annotated[str, Word(metavar="DOCUMENT|CHUNK")],
+    name: Annotated[str, OptionSpec(metavar="DOCUMENT|CHUNK")],
     *,
-    revision: Annotated[int | None, Word("A revision of the document (default: the newest).", metavar="N")] = None,
+    revision: Annotated[
+        int | None, OptionSpec("A revision of the document (default: the newest).", metavar="N")
+    ] = None,
 ) -> _DocumentView:
     try:
         document = corpus.get(name, revision=revision)
@@ -147,23 +141,16 @@ def _shown_document(call: Call) -> dict[str, Any]:
     return shown | {"chunks": [chunk.to_wire() for chunk in chunks]}
 
 
-show = Command("corpus.get", _show_chunks, function=_show, calls=("corpus.chunk",), document=_shown_document)
+show = Command("corpus.get", _show_chunks, function=_show, document=_shown_document)
 
 
-# -- retract and forget -------------------------------------------------------------------------------
-
-retract = Command(
-    "corpus.retract",
-    lambda call: [_document_line(call.answer)],
-    arguments={"document_id": "DOCUMENT"},
-    words={"reason": Word("Why it no longer counts.")},
-)
+# -- forget -------------------------------------------------------------------------------
 
 
 def _forget(call: Call, ask: Callable[[], Receipt]) -> Receipt:
     document_id = call.typed.get("document_id")
     what = f"the document {document_id} of" if document_id else "the whole of"
-    agree(
+    confirm(
         call, f"Forget {what} the corpus {call.typed['corpus_id']} in {call.settings.shown_db}? This cannot be undone."
     )
     return ask()
@@ -175,6 +162,6 @@ forget = Command(
     around=_forget,
     arguments={"document_id": "[DOCUMENT]"},
     check=check_yes,
-    more=YES,
+    options=YES,
     about="A document in all its revisions, or without one the whole corpus, and all that was derived.",
 )

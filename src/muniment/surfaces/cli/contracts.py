@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from muniment.errors import InvalidInput, Issue
-from muniment.surfaces.cli.calling import Call, Command
-from muniment.surfaces.cli.documents import LINE_SUFFIXES, Document, read_documents
-from muniment.surfaces.cli.output import EXIT_FAILED, EXIT_USAGE, emit_json, fail
-from muniment.surfaces.cli.parameters import Word
+from muniment.surfaces.cli._command import EXIT_FAILED, EXIT_USAGE, Call, Command, OptionSpec, emit_json, report_error
+from muniment.surfaces.cli._reading import LINE_SUFFIXES, Document, read_documents
 from muniment.surfaces.cli.terminal import echo
 
 __all__ = ["export_schemas", "list_kinds", "show_schema", "validate"]
@@ -22,11 +20,11 @@ __all__ = ["export_schemas", "list_kinds", "show_schema", "validate"]
 
 def _validate(
     call: Call,
-    files: Annotated[tuple[str, ...], Word(metavar="FILE...")],
+    files: Annotated[tuple[str, ...], OptionSpec(metavar="FILE...")],
     *,
-    kind: Annotated[str, Word("The contract, such as MemoryPacket (`schema list`).", metavar="KIND")],
-    semantic: Annotated[bool, Word("Also check the binding runtime rules.")] = False,
-    strict: Annotated[bool, Word("Also warn of keys the contract does not know.")] = False,
+    kind: Annotated[str, OptionSpec("The contract, such as MemoryPacket (`schema list`).", metavar="KIND")],
+    semantic: Annotated[bool, OptionSpec("Also check the binding runtime rules.")] = False,
+    strict: Annotated[bool, OptionSpec("Also warn of keys the contract does not know.")] = False,
 ) -> None:
     from muniment.contracts.kinds import check_kind
 
@@ -44,6 +42,7 @@ def _validate(
 
 validate = Command(
     function=_validate,
+    prints=True,
     on="nothing",
     about="FILE is JSON, or JSON lines (by its suffix, or when it holds a document a line); `-` is stdin. Exit code 0 "
     "if every document is valid, 1 if one is not, 2 if a file cannot be read. With --json, one line for each "
@@ -64,7 +63,7 @@ class _Reader:
             try:
                 yield from read_documents(name)
             except InvalidInput as error:
-                fail(error, self.as_json)
+                report_error(error, self.as_json)
                 self.unreadable = True
 
 
@@ -163,7 +162,7 @@ show_schema = Command(
 )
 
 
-def _export(_: Call, directory: Annotated[str, Word(metavar="DIRECTORY")]) -> dict[str, Path]:
+def _export(_: Call, directory: Annotated[str, OptionSpec(metavar="DIRECTORY")]) -> dict[str, Path]:
     from muniment.contracts.kinds import ALL_KINDS
     from muniment.contracts.schemas import schema_text
 

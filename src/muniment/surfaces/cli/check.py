@@ -1,31 +1,59 @@
-"""`check` and `check verify-output`: outputs held against constraints, documents and a run in a sandbox, for CI."""
+"""`check …`: outputs checked against constraints, documents and a run in a sandbox, and commands run in one; for CI."""
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
-from muniment.errors import Conflict, InvalidInput, MunimentError
-from muniment.surfaces.cli.calling import Call, Command
-from muniment.surfaces.cli.documents import LINE_SUFFIXES, read_documents, read_one, read_text
-from muniment.surfaces.cli.output import EXIT_FAILED, EXIT_USAGE, Unreadable, emit_json, fail
-from muniment.surfaces.cli.parameters import Word
-from muniment.surfaces.cli.reading import constraints_given, function_given, model_address, write_bytes
+from muniment.errors import Conflict, InvalidInput, MunimentError, SandboxFailure
+from muniment.surfaces.cli._command import (
+    EXIT_FAILED,
+    EXIT_USAGE,
+    Call,
+    Command,
+    OptionSpec,
+    UnreadableInput,
+    emit_json,
+    report_error,
+)
+from muniment.surfaces.cli._reading import (
+    LINE_SUFFIXES,
+    constraints_given,
+    function_given,
+    model_address,
+    read_documents,
+    read_one,
+    read_text,
+    write_bytes,
+)
 from muniment.surfaces.cli.terminal import echo
 
 if TYPE_CHECKING:
-    from muniment.contracts.runs import VerifierResult
+    from muniment.contracts.runs import SandboxPolicy, VerifierResult
     from muniment.verify.constraint_files import ConstraintSet
     from muniment.verify.junit import JUnitCase
     from muniment.verify.outputs import Finding, Output
     from muniment.verify.sandbox.harness import Harness, SuiteJudge
+    from muniment.verify.sandbox.port import Observation
 
-__all__ = ["EXIT_UNDECIDED", "FIRST_FILE", "check", "init", "verify_output"]
+__all__ = [
+    "EXIT_KILLED",
+    "EXIT_NO_SANDBOX",
+    "EXIT_TIMEOUT",
+    "EXIT_UNDECIDED",
+    "FIRST_FILE",
+    "init",
+    "outputs",
+    "sandbox",
+    "verify_output",
+]
 
 EXIT_UNDECIDED = 3
 """The exit code where something was to be run and execution did not decide: no sandbox, a timeout, runs that differ."""
@@ -60,7 +88,7 @@ def _grader_given(address: str) -> Any:
     return Grading(HttpGrader(base_url, name, api_key=key))
 
 
-_GRADER = Word(
+_GRADER = OptionSpec(
     "A model that answers rubrics: a server of OpenAI's kind.",
     metavar="URL#NAME",
     type=click.STRING,
@@ -71,23 +99,23 @@ _GRADER = Word(
 def _check(
     call: Call,
     constraints: str,
-    outputs: Annotated[tuple[str, ...], Word(metavar="[OUTPUT]...", needed=False)] = (),
+    outputs: Annotated[tuple[str, ...], OptionSpec(metavar="[OUTPUT]...", needed=False)] = (),
     *,
     agent: Annotated[
         Any,
-        Word(
+        OptionSpec(
             "Ask this for each case of a pack.",
             metavar="MODULE:FUNCTION",
             type=click.STRING,
             read=function_given("agent"),
         ),
     ] = None,
-    repeats: Annotated[int | None, Word("Ask the agent so often.", metavar="N")] = None,
-    timeout: Annotated[float | None, Word("Give an answer so long.", metavar="SECONDS")] = None,
+    repeats: Annotated[int | None, OptionSpec("Ask the agent so often.", metavar="N")] = None,
+    timeout: Annotated[float | None, OptionSpec("Give an answer so long.", metavar="SECONDS")] = None,
     grader: Annotated[Any, _GRADER] = None,
-    baseline: Annotated[str | None, Word("Fail where it is worse than this report.", metavar="FILE")] = None,
-    save: Annotated[str | None, Word("Write a pack's report as JSON.", metavar="FILE")] = None,
-    junit: Annotated[str | None, Word("Also write JUnit XML.", metavar="FILE")] = None,
+    baseline: Annotated[str | None, OptionSpec("Fail where it is worse than this report.", metavar="FILE")] = None,
+    save: Annotated[str | None, OptionSpec("Write a pack's report as JSON.", metavar="FILE")] = None,
+    junit: Annotated[str | None, OptionSpec("Also write JUnit XML.", metavar="FILE")] = None,
 ) -> None:
     from muniment.verify.regression import is_pack
 
@@ -117,14 +145,14 @@ def _check_outputs(call: Call, name: str, data: Any, outputs: tuple[str, ...], g
         if session is None:
             check_answerable(asked.constraints)
     except MunimentError as error:
-        raise Unreadable(error) from None
+        raise UnreadableInput(error) from None
     held, readable = True, True
     cases: list[JUnitCase] = []
     for where, item in _outputs(outputs):
         if isinstance(item, MunimentError):
             if not call.as_json:
                 echo(f"{where}: cannot be read", err=True)
-            fail(item, call.as_json)
+            report_error(item, call.as_json)
             cases += _unreadable(where, item)
             readable = False
             continue
@@ -168,7 +196,7 @@ def _check_pack(
         given = agent if agent is not None else _by_case(outputs, {case.id for case in pack.cases})
         report = run_pack(pack, given, repeats=repeats, grader=grader, timeout_s=timeout)
     except InvalidInput as error:
-        raise Unreadable(error) from None
+        raise UnreadableInput(error) from None
     since = None if before is None else compare_packs(report, before)
     if save is not None:
         write_bytes(save, report.to_json(), "$.save")
@@ -188,8 +216,9 @@ def _check_pack(
     sys.exit(0 if is_good else EXIT_FAILED)
 
 
-check = Command(
+outputs = Command(
     function=_check,
+    prints=True,
     on="nothing",
     about="CONSTRAINTS is a list of constraints in YAML, or a pack: constraints and `cases`. An OUTPUT is a text file, "
     "or JSON lines of outputs (`.jsonl`, `.ndjson`): each line a string, a model's answer as it came (a message or a "
@@ -207,7 +236,7 @@ def _file_given(name: str) -> Any:
     try:
         return parse_yaml(read_text(name))
     except MunimentError as error:
-        raise Unreadable(error) from None
+        raise UnreadableInput(error) from None
 
 
 def _rows(pack: str, file: str) -> list[Any]:
@@ -237,7 +266,7 @@ def _by_case(names: tuple[str, ...], known: set[str]) -> dict[str, list[Output]]
     return found
 
 
-def _init(_call: Call, file: Annotated[str, Word(metavar="FILE")]) -> str:
+def _init(_call: Call, file: Annotated[str, OptionSpec(metavar="FILE")]) -> str:
     """A first file, with what most answers must hold to; nothing is written over."""
     if Path(file).exists():
         raise Conflict(f"{file} is there already", path="$.file", hint="name another file")
@@ -252,7 +281,7 @@ init = Command(
     ],
     function=_init,
     on="nothing",
-    document="written",
+    noun="written",
     about="A list of constraints in YAML, to be changed: each kind stands in the reference with an example.",
 )
 
@@ -329,24 +358,30 @@ def _verify_output(
     output: str,
     *,
     constraints: Annotated[
-        ConstraintSet | None, Word("Checks of form, in YAML.", metavar="FILE", read=constraints_given)
+        ConstraintSet | None, OptionSpec("Checks of form, in YAML.", metavar="FILE", read=constraints_given)
     ] = None,
-    documents: Annotated[tuple[str, ...], Word("What its facts are checked against.", "document", metavar="FILE")] = (),
+    documents: Annotated[
+        tuple[str, ...], OptionSpec("What its facts are checked against.", "document", metavar="FILE")
+    ] = (),
     command: Annotated[
-        str | None, Word("Run this in a sandbox, with OUTPUT there as output.txt.", metavar="LINE")
+        str | None, OptionSpec("Run this in a sandbox, with OUTPUT there as output.txt.", metavar="LINE")
     ] = None,
-    suite: Annotated[tuple[str, ...], Word("Run these tests on OUTPUT in a sandbox.", "pytest", metavar="FILE")] = (),
-    name: Annotated[str, Word("What OUTPUT is called in the sandbox.", "as", metavar="NAME")] = "output.txt",
-    runs: Annotated[int, Word("Run it so often; runs that differ decide nothing.", metavar="N")] = 1,
+    suite: Annotated[
+        tuple[str, ...], OptionSpec("Run these tests on OUTPUT in a sandbox.", "pytest", metavar="FILE")
+    ] = (),
+    name: Annotated[str, OptionSpec("What OUTPUT is called in the sandbox.", "as", metavar="NAME")] = "output.txt",
+    runs: Annotated[int, OptionSpec("Run it so often; runs that differ decide nothing.", metavar="N")] = 1,
     judge: Annotated[
         Literal["external_process", "in_process"],
-        Word("Keep the code out of the process that judges it, or not: then it can forge the result.", metavar="KIND"),
+        OptionSpec(
+            "Keep the code out of the process that judges it, or not: then it can forge the result.", metavar="KIND"
+        ),
     ] = "external_process",
     grader: Annotated[Any, _GRADER] = None,
     decides: Annotated[
-        Literal["never", "unknown", "always"], Word("When the grader's word on a fact counts.", metavar="WHEN")
+        Literal["never", "unknown", "always"], OptionSpec("When the grader's word on a fact counts.", metavar="WHEN")
     ] = "never",
-    run_id: Annotated[str | None, Word("Keep the result with this run (needs --db).")] = None,
+    run_id: Annotated[str | None, OptionSpec("Keep the result with this run (needs --db).")] = None,
 ) -> VerifierResult:
     from muniment.core.policy import Policy
     from muniment.surfaces.settings import open_store
@@ -407,9 +442,167 @@ verify_output = Command(
     _show_result,
     function=_verify_output,
     on="store or nothing",
-    calls=("memory.resume",),
     document=lambda call: call.answer.to_wire(),
     code=_code,
     about="OUTPUT is a text file; `-` is stdin. Exit code 0 if it passes, 1 if not, 2 if something cannot be read, 3 "
     "if it was to be run and that decided nothing.",
+)
+
+
+# -- a command in a sandbox ---------------------------------------------------------------------------
+
+EXIT_TIMEOUT, EXIT_NO_SANDBOX, EXIT_KILLED = 124, 125, 137
+"""Exit codes, as timeout(1), container runners and shells have them."""
+
+_CAPS = {
+    "turns": "no turns were left",
+    "wall": "it was stopped at its wall time",
+    "cpu": "it was stopped at its CPU time",
+    "memory": "it was stopped at its memory cap",
+    "processes": "it could not start more processes",
+    "disk": "the scratch was full",
+    "files": "it was stopped at its cap on files",
+    "output": "it was stopped at its cap on output",
+}
+
+
+def _run_walled_off(
+    call: Call,
+    command: Annotated[tuple[str, ...], OptionSpec(metavar="-- COMMAND…")],
+    *,
+    policy: Annotated[
+        str | None, OptionSpec("A SandboxPolicy as JSON; the options below go first.", metavar="FILE")
+    ] = None,
+    network: Annotated[Literal["off", "allowlist", "on"] | None, OptionSpec("The network (default: off).")] = None,
+    allow: Annotated[
+        tuple[str, ...], OptionSpec("May be reached; means --network allowlist.", metavar="HOST:PORT")
+    ] = (),
+    wall: Annotated[float | None, OptionSpec("Seconds it may take (default: 60).", metavar="S")] = None,
+    cpu: Annotated[
+        float | None, OptionSpec("Seconds of CPU all its processes may take (default: 60).", metavar="S")
+    ] = None,
+    mem: Annotated[int | None, OptionSpec("Memory of all its processes (default: 512).", metavar="MB")] = None,
+    disk: Annotated[int | None, OptionSpec("What it may write (default: 256).", metavar="MB")] = None,
+    processes: Annotated[int | None, OptionSpec("Processes and threads (default: 64).", metavar="N")] = None,
+    output: Annotated[int | None, OptionSpec("What it may print (default: 1048576).", metavar="BYTES")] = None,
+    files: Annotated[
+        tuple[str, ...], OptionSpec("A file or folder to put into its scratch.", "file", metavar="PATH")
+    ] = (),
+    image: Annotated[
+        str | None, OptionSpec("An unpacked root file system to run in (default: programs of this one).", metavar="DIR")
+    ] = None,
+) -> Observation:
+    from muniment.core.outside.system import SystemIds
+    from muniment.verify.sandbox import load_sandbox
+
+    caps = {
+        "wall_ms": _milliseconds(wall),
+        "cpu_ms": _milliseconds(cpu),
+        "mem_mb": mem,
+        "disk_mb": disk,
+        "processes": processes,
+        "output_bytes": output,
+    }
+    asked = _sandbox_policy(
+        policy, network, allow, image, {name: most for name, most in caps.items() if most is not None}
+    )
+    line = command[0] if len(command) == 1 else shlex.join(command)
+    images = {} if image is None else {image: Path(image)}
+    try:
+        with load_sandbox(images=images).open(asked, _read_files(files), trace_id=SystemIds().new("trc")) as session:
+            return session.execute_bash(line)
+    except SandboxFailure as error:
+        report_error(error, call.as_json)
+        sys.exit(EXIT_NO_SANDBOX)
+
+
+def _sandbox_policy(
+    named: str | None, network: str | None, allow: tuple[str, ...], image: str | None, caps: dict[str, int]
+) -> SandboxPolicy:
+    from muniment.contracts.runs import SandboxPolicy
+    from muniment.core.record import RULECRAFT_VERSION
+
+    wire: dict[str, Any] = {"schema_version": RULECRAFT_VERSION} if named is None else _policy_of(named)
+    if allow:
+        wire |= {"network": "allowlist", "allowlist": list(allow)}
+    if network is not None:
+        wire["network"] = network
+    if image is not None:
+        wire["image_id"] = image
+    if caps and isinstance(wire.get("caps", {}), dict):  # anything else is refused with the policy
+        wire["caps"] = {**wire.get("caps", {}), **caps}
+    return SandboxPolicy.from_wire(wire)
+
+
+def _policy_of(name: str) -> dict[str, Any]:
+    document = next(read_documents(name), None)
+    if document is None or document.error is not None or not isinstance(document.data, dict):
+        said = document.error.message if document is not None and document.error is not None else "not a JSON object"
+        raise InvalidInput(f"{name} is no policy: {said}")
+    return document.data
+
+
+def _milliseconds(seconds: float | None) -> int | None:
+    if seconds is not None and not isfinite(seconds):
+        raise InvalidInput(f"{seconds} is no number of seconds", path="$.caps")
+    return None if seconds is None else round(seconds * 1000)
+
+
+def _read_files(names: tuple[str, ...]) -> dict[str, bytes]:
+    """Files by their path in the scratch: a file by its name, a folder by its own name and what is in it."""
+    found: dict[str, bytes] = {}
+    for name in names:
+        base = Path(name).resolve()
+        if not base.is_dir() and not base.is_file():
+            raise InvalidInput(f"{name} is neither a file nor a folder", path="$.file", hint="check the path")
+        for path in sorted(base.rglob("*")) if base.is_dir() else [base]:
+            if path.is_file() and not path.is_symlink():
+                found[str(path.relative_to(base.parent))] = path.read_bytes()
+    return found
+
+
+def _observation(call: Call) -> dict[str, Any]:
+    seen: Observation = call.answer
+    return {
+        "ok": seen.ok,
+        "exit_code": seen.exit_code,
+        "error_class": seen.error_class,
+        "capped": list(seen.capped),
+        "stdout": seen.stdout,
+        "stderr": seen.stderr,
+        "usage": {name: getattr(seen.usage, name) for name in seen.usage.__slots__},
+        "trace": seen.trace.to_wire(),
+    }
+
+
+def _show_observation(call: Call) -> Iterator[str]:
+    seen: Observation = call.answer
+    echo(seen.stdout, nl=False)
+    echo(seen.stderr, nl=False, err=True)
+    for cap in seen.capped:
+        echo(f"sandbox: {_CAPS[cap]}", err=True)
+    if seen.error_class in ("sandbox_denied", "exec_unavailable"):
+        echo(f"sandbox: the command was not run [{seen.error_class}]", err=True)
+    return iter(())
+
+
+def _exit_code(call: Call) -> int:
+    seen: Observation = call.answer
+    if seen.exit_code is not None and seen.error_class in (None, "exit_nonzero"):
+        return seen.exit_code
+    if seen.error_class == "sandbox_timeout":
+        return EXIT_TIMEOUT
+    return EXIT_KILLED if seen.error_class == "cap_exceeded" else EXIT_NO_SANDBOX
+
+
+sandbox = Command(
+    "",
+    _show_observation,
+    function=_run_walled_off,
+    on="program",
+    document=_observation,
+    code=_exit_code,
+    about="No network, no files of this machine, limits on everything, an empty scratch folder. One argument is a "
+    "line of bash; several are a program and its arguments. The exit code is the command's, 124 if it was stopped at "
+    "a time limit, 137 at another, 125 if there is no sandbox: then nothing was run.",
 )

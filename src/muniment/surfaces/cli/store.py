@@ -1,63 +1,59 @@
-"""`verify`, `forget` and `store …`: a store proven, copied, emptied, kept up."""
+"""`verify`, `forget` and `store …`: a store checked, erased from, copied, kept up, and the API keys of its server."""
 
 from __future__ import annotations
 
 import errno
 import os
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import click
 
 from muniment.errors import InvalidInput, StorageFull, StoreDamaged
-from muniment.surfaces.cli.calling import Call, Command
-from muniment.surfaces.cli.parameters import Word
-from muniment.surfaces.cli.rates import rates
-from muniment.surfaces.cli.terminal import counted, one_line, progress_bar, visible, when
+from muniment.surfaces.cli._command import Call, Command, OptionSpec
+from muniment.surfaces.cli.terminal import counted, echo, progress_bar, visible, when
 
 if TYPE_CHECKING:
     from muniment.handles.memory import Memory
+    from muniment.handles.upkeep.records import UpkeepReport
     from muniment.store.ledger import Receipt
     from muniment.store.reports import VerifyReport
+    from muniment.surfaces.http.keys import KeyRing
 
 __all__ = [
-    "attention",
+    "YES",
     "backup",
+    "check_yes",
+    "confirm",
+    "create_key",
     "forget",
-    "index",
+    "list_keys",
     "overview",
     "rebuild",
     "receipt_lines",
     "reembed",
     "restore",
+    "revoke_key",
+    "rotate_key",
     "scrub",
     "tenants",
     "upgrade",
+    "upkeep",
     "users",
     "verify",
+    "write_file",
 ]
-__all__ += ["agree", "write_file"]
 
 
-# -- who is there -------------------------------------------------------------------------------------
+# -- contents -----------------------------------------------------------------------------------------
 
-
-def _show_users(call: Call) -> Iterator[str]:
-    found = list(call.answer)
-    for user in found:
-        held = f"{counted(user.sessions, 'session')}, {counted(user.runs, 'run')}, {counted(user.events, 'event')}"
-        yield f"{user.user_id}  {held}, {when(user.first_seen_at)} to {when(user.last_seen_at)}"
-    if not found:
-        yield f"no users of {call.tenant} in {call.settings.shown_db}"
-
-
-users = Command("memory.users", _show_users, document="users")
-tenants = Command(
-    "memory.tenants", lambda call: call.answer or [f"no tenants in {call.settings.shown_db}"], document="tenants"
-)
+users = Command("memory.users", columns="user_id sessions runs events first_seen_at last_seen_at", noun="users")
+tenants = Command("memory.tenants", noun="tenants")
 
 
 def _show_overview(call: Call) -> Iterator[str]:
@@ -66,9 +62,9 @@ def _show_overview(call: Call) -> Iterator[str]:
         more = " or more" if name in held.at_least else ""
         yield f"{name + ':':<10} {getattr(held, name)}{more}"
     if held.unindexed:
-        yield f"{counted(held.unindexed, 'event')} wait for the index: `muniment store index`"
+        yield f"{counted(held.unindexed, 'event')} wait for the index: `muniment store upkeep`"
     if held.unembedded:
-        yield f"{counted(held.unembedded, 'user')} without vectors for some turns: `muniment store index`"
+        yield f"{counted(held.unembedded, 'user')} without vectors for some turns: `muniment store upkeep`"
     if held.under_way:
         yield f"{counted(held.under_way, 'piece')} of upkeep under way"
     for name, at in (("last run", held.last_run_at), ("last build", held.last_build_at)):
@@ -76,30 +72,7 @@ def _show_overview(call: Call) -> Iterator[str]:
             yield f"{name}: {when(at)}"
 
 
-overview = Command("memory.overview", _show_overview, document="overview")
-
-_WAITING = {
-    "run_locked": "LOCKED RUN",
-    "canary_decided": "TRIAL DECIDED",
-    "fact_disputed": "DISPUTED FACT",
-    "candidate_waiting": "CANDIDATE",
-    "scrub_due": "SCRUB DUE",
-}
-
-
-def _show_attention(call: Call) -> Iterator[str]:
-    for each in call.answer:
-        whose = each.user_id or each.agent_id or each.level or ""
-        yield f"{_WAITING[each.kind]:<14} {each.id}  {when(each.at)}  {whose}  {one_line(each.text, 100)}"
-    yield f"{counted(len(call.answer), 'thing')} waiting" if call.answer else "nothing waits"
-
-
-attention = Command(
-    "memory.attention",
-    _show_attention,
-    document="attention",
-    words={"user_id": Word("What waits of one user (default: of the tenant).")},
-)
+overview = Command("memory.overview", _show_overview, noun="overview")
 
 
 # -- verify -------------------------------------------------------------------------------------------
@@ -121,7 +94,7 @@ def _show_report(call: Call) -> Iterator[str]:
         yield f"differs: {each.kind} {each.id}: {each.reason}"
     if report.lacking:
         lacking = counted(report.lacking, "item")
-        yield f"{lacking} that the ledger gives are not here yet: `muniment store rebuild` makes them"
+        yield f"{lacking} that follow from the ledger are missing: `muniment store rebuild` makes them"
     if report.unproven:
         yield f"{counted(report.unproven, 'proof')} of builds and receipts not made with the key of this store"
     if report.sampled:
@@ -137,7 +110,7 @@ def _show_report(call: Call) -> Iterator[str]:
     if report.broken:
         yield f"{len(report.broken)} chains are broken"
     elif report.differing:
-        yield f"{holds}; {len(report.differing)} derived are not what it gives: `muniment store rebuild`"
+        yield f"{holds}; {counted(len(report.differing), 'derived item')} differ from it: `muniment store rebuild`"
     else:
         yield holds
 
@@ -147,11 +120,11 @@ verify = Command(
     _show_report,
     document=lambda call: {"ok": call.answer.ok, **call.answer.to_wire()},
     holds=lambda report: report.ok,
-    words={
-        "tenant_id": Word("One tenant (default: all of them)."),
-        "quick": Word("A sample of the sessions, and nothing that was derived."),
-        "entries_max": Word("Stop behind so many events, and say where to go on.", metavar="N"),
-        "resume": Word("Go on where the last one stopped.", metavar="TEXT"),
+    options={
+        "tenant_id": OptionSpec("One tenant (default: all of them)."),
+        "quick": OptionSpec("A sample of the sessions, and nothing that was derived."),
+        "entries_max": OptionSpec("Stop after this many events, and print where to go on.", metavar="N"),
+        "resume": OptionSpec("Go on where the last one stopped.", metavar="TEXT"),
     },
     about="Every session's hash chain, every blob, and what was derived; exit 1 and what does not hold.",
 )
@@ -160,19 +133,19 @@ verify = Command(
 # -- forget and scrub ---------------------------------------------------------------------------------
 
 
-def agree(call: Call, question: str) -> None:
-    """Ask whether to go on, unless it was said already. What is asked about cannot be written over by its own name."""
+def confirm(call: Call, question: str) -> None:
+    """Ask whether to go on, unless --yes is given. A stored name in the question cannot change the terminal."""
     if not call.typed.get("yes"):
         click.confirm(visible(question), abort=True, err=True)
 
 
 def check_yes(call: Call) -> None:
     if call.as_json and not call.typed.get("yes"):
-        raise InvalidInput("with --json nobody can be asked", path="$.yes", hint="add --yes to forget")
+        raise InvalidInput("with --json nobody can be asked", path="$.yes", hint="add --yes")
 
 
 def _forgotten_words(call: Call) -> list[str]:
-    """What is to be forgotten, in words."""
+    """The content to forget, in words."""
     names = {"event": "event", "fact": "fact", "session": "session", "user_id": "user"}
     what = [f"{kind} {call.typed[name]}" for name, kind in names.items() if name in call.typed]
     return [*what, f"the whole tenant {call.tenant}"] if call.typed.get("whole_tenant") else what
@@ -180,17 +153,19 @@ def _forgotten_words(call: Call) -> list[str]:
 
 def _check_forget(call: Call) -> None:
     if not _forgotten_words(call):
-        raise InvalidInput("say what to forget", hint="--event, --fact, --session, --user or --whole-tenant")
+        raise InvalidInput(
+            "nothing to forget is named", path="$.forget", hint="--event, --fact, --session, --user or --whole-tenant"
+        )
     check_yes(call)
 
 
 def _forget(call: Call, ask: Callable[..., Receipt]) -> Receipt:
-    agree(call, f"Forget {' of '.join(_forgotten_words(call))} in {call.settings.shown_db}? This cannot be undone.")
+    confirm(call, f"Forget {' of '.join(_forgotten_words(call))} in {call.settings.shown_db}? This cannot be undone.")
     return ask(tenant=call.tenant if call.typed.get("whole_tenant") else None)
 
 
 def receipt_lines(call: Call) -> Iterator[str]:
-    """What was erased."""
+    """A receipt."""
     receipt: Receipt = call.answer
     yield f"receipt {receipt.receipt_id}"
     for name, count in sorted(receipt.counts.items()):
@@ -198,20 +173,23 @@ def receipt_lines(call: Call) -> Iterator[str]:
     yield f"  the store's files: {receipt.note}"
 
 
-YES = {"yes": Word("Do not ask.", flag=True)}
+YES = {"yes": OptionSpec("Do not ask.", flag=True)}
 forget = Command(
     "memory.forget",
     receipt_lines,
     around=_forget,
     check=_check_forget,
     left_out=("tenant",),
-    words={
-        "event": Word("Forget one event.", metavar="ID"),
-        "fact": Word("Forget one fact.", metavar="ID"),
-        "session": Word("Forget a session (with --user where several users have one of that name).", metavar="ID"),
-        "user_id": Word("Forget a user."),
+    options={
+        "event": OptionSpec("Forget one event.", metavar="ID"),
+        "fact": OptionSpec("Forget one fact.", metavar="ID"),
+        "session": OptionSpec(
+            "Forget a session (with --user where several users have one of that name).", metavar="ID"
+        ),
+        "user_id": OptionSpec("Forget a user."),
+        "whole_tenant": OptionSpec("Forget everything of the tenant.", flag=True),
+        **YES,
     },
-    more={"whole_tenant": Word("Forget everything of the tenant.", flag=True), **YES},
     about="And everything derived from it. Hashes and tombstones stay, so the chains still hold.",
 )
 
@@ -234,12 +212,78 @@ scrub = Command(
 # -- upkeep -------------------------------------------------------------------------------------------
 
 
-def _show_rebuilt(call: Call) -> Iterator[str]:
-    for name, value in call.answer.to_wire().items():
-        yield f"{name.replace('_', ' ')}: {value}"
+def _upkeep(call: Call, ask: Callable[..., UpkeepReport]) -> Iterator[UpkeepReport]:
+    every_s = call.typed.get("every")
+    if every_s is None:
+        return iter([ask()])
+    return _watched(call, every_s, **ask.keywords)  # type: ignore[attr-defined]
 
 
-rebuild = Command("memory.rebuild", _show_rebuilt)
+def _watched(
+    call: Call, every_s: float, *, kinds: Any = None, lease_seconds: Any = 10.0, tenant_id: str | None = None
+) -> Iterator[UpkeepReport]:
+    from muniment.handles.upkeep.records import kinds_given, lease_given
+    from muniment.handles.upkeep.watching import UpkeepWatch
+
+    watch = UpkeepWatch(
+        call.memory._ctx,
+        kinds_given(kinds or ("index", "scrub"), tenant_id),
+        lease_s=lease_given(lease_seconds),
+        every_s=every_s,
+        tenant_id=tenant_id,
+    )
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: leases are given back
+    try:
+        yield from watch.reports()
+    except KeyboardInterrupt:
+        return
+
+
+def _show_upkeep(call: Call) -> Iterator[str]:
+    for done in call.answer:
+        yield from _upkeep_lines(done)
+
+
+def _upkeep_lines(done: UpkeepReport) -> Iterator[str]:
+    parts = {
+        "indexed": counted(done.index, "turn") if done.index else "",
+        "read for facts": counted(done.extract, "turn") if done.extract else "",
+        "settled by a scrub": counted(done.scrub, "receipt") if done.scrub else "",
+    }
+    done_here = [f"{count} {what}" for what, count in parts.items() if count]
+    yield "; ".join(done_here) or "nothing waited"
+    if done.taken_over:
+        yield f"{counted(done.taken_over, 'piece')} taken over from a process that had ended or was held up"
+    if done.lost:
+        yield f"{counted(done.lost, 'piece')} lost to another process, since this one was held up"
+    if done.held:
+        yield f"other processes are at {counted(done.held, 'piece')}"
+
+
+upkeep = Command(
+    "memory.upkeep",
+    _show_upkeep,
+    around=_upkeep,
+    left_out=("progress",),
+    options={
+        "kinds": OptionSpec(
+            "What to do: index, scrub, extract; repeatable (default: all but extract).", "kind", "KIND",
+            many=True,
+        ),
+        "lease_seconds": OptionSpec(
+            "After how long without progress others take its work over (default: 10).", "lease-seconds",
+            "SECONDS", click.FLOAT,
+        ),
+        "tenant_id": OptionSpec("One tenant (default: all of them)."),
+        "every": OptionSpec("Go on, and look again after this time.", "", "SECONDS", click.FloatRange(0.1)),
+    },
+    document=lambda call: (done.to_wire() for done in call.answer),
+    about="Run it in as many processes and on as many machines as you like: each piece of work is one process' at a "
+    "time, by a lease in the store. One that is killed leaves its pieces to the others.",
+)  # fmt: skip
+
+
+rebuild = Command("memory.rebuild")
 
 
 def _reembed(call: Call, ask: Callable[..., int]) -> int:
@@ -257,26 +301,11 @@ reembed = Command(
 )
 
 
-def _index(call: Call, ask: Callable[..., int]) -> int:
-    with rates(quiet=call.as_json) as tell:
-        return ask(progress=lambda count: tell("indexed", count))
-
-
-index = Command(
-    "memory.index",
-    lambda call: [f"{counted(call.answer, 'turn')} indexed"],
-    around=_index,
-    left_out=("progress",),
-    document=lambda call: {"turns": call.answer},
-    about="Run it after `muniment ingest --bulk --index-later`, in as many processes as there are cores.",
-)
-
-
 # -- files -------------------------------------------------------------------------------------------
 
 
 def write_file(path: Path, lines: Iterator[bytes]) -> int:
-    """Write beside the target, for its owner alone, then rename: no half dump is ever called by its name."""
+    """Write a temporary file for its owner alone, then rename it: a partial file never has the target's name."""
     part = path.with_name(path.name + ".part")
     count = 0
     try:
@@ -333,7 +362,7 @@ backup = Command(
     view=_show_copied,
     function=_backup,
     on="settings",
-    words={"file": Word(metavar="FILE")},
+    options={"file": OptionSpec(metavar="FILE")},
     about="A copy of a SQLite store as it is at one moment, while a server goes on with it. FILE is new, and appears "
     "under its name only when it is complete. The file of keys and the key for proofs lie elsewhere: keep them "
     "apart. For PostgreSQL, use pg_dump.",
@@ -351,13 +380,8 @@ def _restore(call: Call, file: str) -> _Restored:
 
     path, number = _file(call, "restored"), schema_number(file)
     if os.path.exists(path):
-        agree(call, f"Put {file} in the place of {path}?")
+        confirm(call, f"Put {file} in the place of {path}?")
     return _Restored(path, number, replace_file(file, path))
-
-
-def _check_restore(call: Call) -> None:
-    if call.as_json and not call.typed.get("yes"):
-        raise InvalidInput("with --json nobody can be asked", path="$.yes", hint="add --yes to restore")
 
 
 def _show_restored(call: Call) -> Iterator[str]:
@@ -371,9 +395,8 @@ restore = Command(
     view=_show_restored,
     function=_restore,
     on="settings",
-    words={"file": Word(metavar="FILE")},
-    more=YES,
-    check=_check_restore,
+    options={"file": OptionSpec(metavar="FILE"), **YES},
+    check=check_yes,
     about="Stop the server first: a store that is in use is not replaced. What stood there is kept beside it. What was "
     "forgotten after the copy was made is back: forget it again.",
 )
@@ -442,10 +465,118 @@ upgrade = Command(
     view=_show_upgraded,
     function=_upgrade,
     on="nothing",
-    words={"old": Word(metavar="OLD"), "new": Word(metavar="NEW")},
+    options={"old": OptionSpec(metavar="OLD"), "new": OptionSpec(metavar="NEW")},
     about="OLD is a SQLite file or a dump of version 0.1, and stays as it is. NEW is a new file, or an address of "
     "PostgreSQL without a store. What was written, builds and receipts are copied and verified; if anything fails, "
     "nothing is left at NEW. Facts that the rules of version 0.1 found are retracted, unless today's rules find them "
     "too. API keys are not copied. A dump holds one tenant: bring in further ones with "
     "`muniment store import`.",
+)
+
+
+# -- API keys -----------------------------------------------------------------------------------------
+
+_MANY = click.IntRange(1)
+_File = Annotated[str | None, OptionSpec("The file of keys (default: muniment.keys.json), or `store`.", "keys", "FILE")]
+_KEY = {"key_id": "KEY_ID"}
+
+
+@contextmanager
+def _open_keys(call: Call, file: str | None) -> Iterator[KeyRing]:
+    """The keys that the settings name; the store is opened where they lie in it."""
+    from muniment.core.outside.system import system_clock
+    from muniment.surfaces.http.keys import KeyFile
+    from muniment.surfaces.http.settings import load_server_settings
+    from muniment.surfaces.processes.stored_keys import are_stored, open_keys
+    from muniment.surfaces.settings import open_store
+
+    named = load_server_settings({"keys": file}).keys
+    if not are_stored(named, is_shared=call.settings.db.startswith(("postgresql://", "postgres://"))):
+        yield KeyFile(named, system_clock)
+        return
+    with open_store(call.settings) as memory:
+        yield open_keys(named, memory._ctx.engine, system_clock)
+
+
+def _create_key(
+    call: Call,
+    name: str,
+    *,
+    tenant: Annotated[str, OptionSpec("The tenant it is for; '*' for all.", metavar="ID")],
+    user: Annotated[str | None, OptionSpec("The one user it is for.", metavar="ID")] = None,
+    access: Annotated[
+        Literal["read", "write", "admin"], OptionSpec("What it may do; each includes the one before.")
+    ] = "write",
+    expires: Annotated[str | None, OptionSpec("How long it holds, such as 90d or 12h.", metavar="TIME")] = None,
+    rate: Annotated[int | None, OptionSpec("Requests a minute.", metavar="N", type=_MANY)] = None,
+    body_max: Annotated[int | None, OptionSpec("The largest body it may send.", metavar="BYTES", type=_MANY)] = None,
+    seconds_max: Annotated[
+        int | None, OptionSpec("How long one of its requests may take.", metavar="SECONDS", type=_MANY)
+    ] = None,
+    file: _File = None,
+) -> Any:
+    from muniment.surfaces.http.keys import lifetime
+
+    if tenant == "*" and user is not None:
+        raise InvalidInput("a user is one of a tenant's", path="$.user", hint="name the tenant too")
+    with _open_keys(call, file) as keys:
+        return keys.create(
+            name,
+            tenant=tenant,
+            user=user,
+            access=access,
+            lasts=None if expires is None else lifetime(expires, "$.expires"),
+            requests_per_minute=rate,
+            body_bytes_max=body_max,
+            request_seconds_max=seconds_max,
+        )
+
+
+def _list_keys(call: Call, *, file: _File = None) -> list[dict[str, Any]]:
+    with _open_keys(call, file) as keys:
+        return [key.public_fields() for key in keys.list()]
+
+
+def _rotate_key(
+    call: Call,
+    key_id: str,
+    *,
+    overlap: Annotated[str, OptionSpec("How long the old token still holds.", metavar="TIME")] = "24h",
+    file: _File = None,
+) -> Any:
+    from muniment.surfaces.http.keys import lifetime
+
+    with _open_keys(call, file) as keys:
+        return keys.rotate(key_id, lifetime(overlap, "$.overlap"))
+
+
+def _revoke_key(call: Call, key_id: str, *, file: _File = None) -> Any:
+    with _open_keys(call, file) as keys:
+        return keys.revoke(key_id)
+
+
+def _show_key(call: Call) -> Iterator[str]:
+    yield call.answer.token
+    echo(f"key {call.answer.key.key_id}: keep the token, it is not shown again", err=True)
+
+
+def _key_document(call: Call) -> dict[str, Any]:
+    return {"key": call.answer.key.public_fields(), "token": call.answer.token}
+
+
+create_key = Command(view=_show_key, function=_create_key, on="settings", document=_key_document)
+list_keys = Command(
+    function=_list_keys,
+    on="settings",
+    columns="key_id tenant user access expires_at revoked_at name",
+    noun="keys",
+    document=lambda call: iter(call.answer),
+)
+rotate_key = Command(view=_show_key, function=_rotate_key, on="settings", arguments=_KEY, document=_key_document)
+revoke_key = Command(
+    view=lambda call: [f"the key {call.answer.key_id} ({call.answer.name}) is revoked"],
+    function=_revoke_key,
+    on="settings",
+    arguments=_KEY,
+    document=lambda call: call.answer.public_fields(),
 )

@@ -12,9 +12,7 @@ import click
 
 from muniment.core.outside.system import require
 from muniment.errors import InvalidInput
-from muniment.surfaces.cli.calling import Call, Command
-from muniment.surfaces.cli.output import emit_json
-from muniment.surfaces.cli.parameters import Word
+from muniment.surfaces.cli._command import Call, Command, OptionSpec, emit_json
 from muniment.surfaces.cli.terminal import echo
 from muniment.surfaces.mcp.settings import CHOICES
 from muniment.surfaces.settings import open_store
@@ -32,19 +30,19 @@ __all__ = ["mcp", "proxy", "serve"]
 def _serve(
     call: Call,
     *,
-    host: Annotated[str | None, Word("Where to listen (default: 127.0.0.1).", metavar="ADDRESS")] = None,
-    port: Annotated[int | None, Word("The port (default: 8765).", metavar="N")] = None,
-    auth: Annotated[Literal["auto", "on", "off"] | None, Word("Ask for keys (auto: unless on loopback).")] = None,
+    host: Annotated[str | None, OptionSpec("Where to listen (default: 127.0.0.1).", metavar="ADDRESS")] = None,
+    port: Annotated[int | None, OptionSpec("The port (default: 8765).", metavar="N")] = None,
+    auth: Annotated[Literal["auto", "on", "off"] | None, OptionSpec("Ask for keys (auto: unless on loopback).")] = None,
     keys: Annotated[
-        str | None, Word("The file of API keys (default: muniment.keys.json), or `store`.", metavar="FILE")
+        str | None, OptionSpec("The file of API keys (default: muniment.keys.json), or `store`.", metavar="FILE")
     ] = None,
-    tls_cert: Annotated[str | None, Word("A certificate, to serve over TLS.", metavar="FILE")] = None,
-    tls_key: Annotated[str | None, Word("Its private key.", metavar="FILE")] = None,
-    workers: Annotated[int | None, Word("Processes that serve on the port (default: 1).", metavar="N")] = None,
+    tls_cert: Annotated[str | None, OptionSpec("A certificate, to serve over TLS.", metavar="FILE")] = None,
+    tls_key: Annotated[str | None, OptionSpec("Its private key.", metavar="FILE")] = None,
+    workers: Annotated[int | None, OptionSpec("Processes that serve on the port (default: 1).", metavar="N")] = None,
     threads: Annotated[
-        int | None, Word("Requests that a process carries out at the same time (default: 2).", metavar="N")
+        int | None, OptionSpec("Requests that a process carries out at the same time (default: 2).", metavar="N")
     ] = None,
-    otel: Annotated[Literal["on", "off"] | None, Word("Traces and metrics through OpenTelemetry.")] = None,
+    otel: Annotated[Literal["on", "off"] | None, OptionSpec("Traces and metrics through OpenTelemetry.")] = None,
 ) -> None:
     from muniment.surfaces.http.logs import configure_logs
     from muniment.surfaces.http.settings import load_server_settings
@@ -113,6 +111,7 @@ def _announce(call: Call, settings: ServerSettings, url: str, location: str) -> 
 
 serve = Command(
     function=_serve,
+    prints=True,
     on="settings",
     about="Until it is told to stop. On this machine alone it asks for no key; elsewhere it does (`muniment store keys "
     "create`). Logs go to stderr, as JSON.",
@@ -125,22 +124,26 @@ serve = Command(
 def _proxy(
     call: Call,
     *,
-    upstream: Annotated[str | None, Word("The server of the model: https://api.openai.com.", metavar="URL")] = None,
+    upstream: Annotated[
+        str | None, OptionSpec("The server of the model: https://api.openai.com.", metavar="URL")
+    ] = None,
     anthropic_upstream: Annotated[
-        str | None, Word("The server of what asks in Anthropic's way, where it is another.", metavar="URL")
+        str | None, OptionSpec("The server of what asks in Anthropic's way, where it is another.", metavar="URL")
     ] = None,
-    host: Annotated[str | None, Word("Where to listen (default: 127.0.0.1).", metavar="ADDRESS")] = None,
-    port: Annotated[int | None, Word("The port (default: 8766).", metavar="N")] = None,
-    auth: Annotated[Literal["auto", "on", "off"] | None, Word("Ask for keys (auto: unless on loopback).")] = None,
-    keys: Annotated[str | None, Word("The file of API keys, or `store`.", metavar="FILE")] = None,
-    on_error: Annotated[Literal["open", "closed"] | None, Word("Where memory fails: go on, or refuse.")] = None,
+    host: Annotated[str | None, OptionSpec("Where to listen (default: 127.0.0.1).", metavar="ADDRESS")] = None,
+    port: Annotated[int | None, OptionSpec("The port (default: 8766).", metavar="N")] = None,
+    auth: Annotated[Literal["auto", "on", "off"] | None, OptionSpec("Ask for keys (auto: unless on loopback).")] = None,
+    keys: Annotated[str | None, OptionSpec("The file of API keys, or `store`.", metavar="FILE")] = None,
+    on_error: Annotated[Literal["open", "closed"] | None, OptionSpec("Where memory fails: go on, or refuse.")] = None,
     missing_user: Annotated[
-        Literal["refuse", "pass"] | None, Word("A request that names no user: refuse, or pass it on.")
+        Literal["refuse", "pass"] | None, OptionSpec("A request that names no user: refuse, or pass it on.")
     ] = None,
-    place: Annotated[Literal["question", "system"] | None, Word("Where the packet stands (default: question).")] = None,
-    max_tokens: Annotated[int | None, Word("The most tokens of a packet.", metavar="N")] = None,
-    tls_cert: Annotated[str | None, Word("A certificate, to serve over TLS.", metavar="FILE")] = None,
-    tls_key: Annotated[str | None, Word("Its private key.", metavar="FILE")] = None,
+    place: Annotated[
+        Literal["question", "system"] | None, OptionSpec("Where the packet stands (default: question).")
+    ] = None,
+    max_tokens: Annotated[int | None, OptionSpec("The most tokens of a packet.", metavar="N")] = None,
+    tls_cert: Annotated[str | None, OptionSpec("A certificate, to serve over TLS.", metavar="FILE")] = None,
+    tls_key: Annotated[str | None, OptionSpec("Its private key.", metavar="FILE")] = None,
 ) -> None:
     require("proxy", "the proxy is not installed")
     from muniment.integrations.proxy.callers import Defaults
@@ -179,6 +182,7 @@ def _leave(_number: int, _frame: FrameType | None) -> None:
 
 proxy = Command(
     function=_proxy,
+    prints=True,
     on="user settings",
     about="Until it is told to stop. OpenAI's Chat Completions and Responses and Anthropic's Messages are recorded and "
     "told what memory holds; everything else passes through as it is. Whose memory it is says the header "
@@ -196,17 +200,19 @@ def _of(name: str) -> Any:
 def _mcp(
     call: Call,
     *,
-    session: Annotated[str | None, Word("The session it writes to (default: a new one).", metavar="ID")] = None,
-    run: Annotated[str | None, Word("The run it goes on with (default: a new one).", metavar="ID")] = None,
-    task_type: Annotated[str | None, Word("What its run is for (default: generic).", metavar="NAME")] = None,
-    level: Annotated[str | None, Word("For whom it remembers (default: the user).", type=_of("level"))] = None,
-    trust: Annotated[str | None, Word("The most its word counts for (default: assistant).", type=_of("trust"))] = None,
-    forget: Annotated[
-        str | None, Word("Whether it may forget single things (default: on).", type=_of("forget"))
+    session: Annotated[str | None, OptionSpec("The session it writes to (default: a new one).", metavar="ID")] = None,
+    run: Annotated[str | None, OptionSpec("The run it goes on with (default: a new one).", metavar="ID")] = None,
+    task_type: Annotated[str | None, OptionSpec("What its run is for (default: generic).", metavar="NAME")] = None,
+    level: Annotated[str | None, OptionSpec("For whom it remembers (default: the user).", type=_of("level"))] = None,
+    trust: Annotated[
+        str | None, OptionSpec("The most its word counts for (default: assistant).", type=_of("trust"))
     ] = None,
-    writes: Annotated[str | None, Word("Off: it may only search and say why.", type=_of("writes"))] = None,
+    forget: Annotated[
+        str | None, OptionSpec("Whether it may forget single things (default: on).", type=_of("forget"))
+    ] = None,
+    writes: Annotated[str | None, OptionSpec("Off: it may only search and say why.", type=_of("writes"))] = None,
     profile: Annotated[
-        str | None, Word("Which tools: six in few tokens, or all of them (default: lean).", type=_of("profile"))
+        str | None, OptionSpec("Which tools: six in few tokens, or all of them (default: lean).", type=_of("profile"))
     ] = None,
 ) -> None:
     require("mcp", "MCP is not installed")
@@ -224,6 +230,7 @@ def _mcp(
 
 mcp = Command(
     function=_mcp,
+    prints=True,
     on="user settings",
     about="On standard input and output, until the client closes it. Whose memory it is, and what may be done with "
     "it, is fixed here: no tool takes a scope.",

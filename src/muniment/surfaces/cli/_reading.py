@@ -1,37 +1,46 @@
-"""What is typed, read into what the library takes: texts, pairs, JSON, policies, constraints, functions.
+"""Readers of what is typed and of the files it names: texts, pairs, JSON, documents, policies, functions.
 
-A reader is handed what stood on the command line and answers a value, or raises an error that names the option.
+A reader takes the text from the command line and returns a value, or raises an error that names the option. A file of
+documents is read line by line when it is called `.jsonl` or `.ndjson`, or when it does not parse as one document and
+its lines look like documents. A malformed document is an error of its own, never a crash.
 """
 
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from muniment.errors import InvalidInput, InvalidJson, MunimentError
+from muniment.core.canonical import parse_json
+from muniment.errors import InvalidInput, InvalidJson, MunimentError, TooLarge
 
 if TYPE_CHECKING:
     from muniment.verify.constraint_files import ConstraintSet
 
 __all__ = [
-    "bucket_given",
+    "DOCUMENT_BYTES_MAX",
+    "LINE_SUFFIXES",
+    "Document",
     "constraints_given",
     "counts_given",
-    "features_given",
     "function_given",
-    "intent_given",
     "is_file",
     "json_given",
     "model_address",
     "object_given",
     "policy_given",
-    "state_given",
+    "read_all",
+    "read_documents",
+    "read_one",
+    "read_text",
     "text_given",
     "write_bytes",
 ]
@@ -79,8 +88,6 @@ def text_given(argument: str) -> str:
 
 def is_file(given: str) -> bool:
     """Is a file meant, and not an id?"""
-    from muniment.surfaces.cli.documents import LINE_SUFFIXES
-
     return given == "-" or given.endswith((".json", *LINE_SUFFIXES)) or "/" in given or Path(given).is_file()
 
 
@@ -88,8 +95,6 @@ def object_given(path: str, hint: str = "one JSON object") -> Callable[[str], An
     """A reader of a file with one JSON document; `path` is what its errors name."""
 
     def read(name: str) -> Any:
-        from muniment.surfaces.cli.documents import read_one
-
         return read_one(name, path, hint)
 
     return read
@@ -110,8 +115,6 @@ def json_given(name: str, hint: str) -> Callable[[str], dict[str, Any]]:
     """A reader of a JSON object on the command line, for the argument of this name."""
 
     def read(text: str) -> dict[str, Any]:
-        from muniment.core.canonical import parse_json
-
         try:
             given = parse_json(text)
         except InvalidJson as error:
@@ -125,8 +128,6 @@ def json_given(name: str, hint: str) -> Callable[[str], dict[str, Any]]:
 
 def policy_given(name: str) -> dict[str, Any]:
     """What a file says of a policy: JSON where it is named so, else TOML, whose [policy] table it is if it has one."""
-    from muniment.core.canonical import parse_json
-
     try:
         data = Path(name).read_bytes()
         found = parse_json(data) if name.endswith(".json") else tomllib.loads(data.decode())
@@ -146,14 +147,13 @@ def constraints_given(name: str) -> ConstraintSet:
     """The constraints of a file. Whatever is wrong with it, the question cannot be read: no constraints are not
     violated ones.
     """
-    from muniment.surfaces.cli.documents import read_text
-    from muniment.surfaces.cli.output import Unreadable
+    from muniment.surfaces.cli._command import UnreadableInput
     from muniment.verify.constraint_files import read_constraints
 
     try:
         return read_constraints(read_text(name))
     except MunimentError as error:
-        raise Unreadable(error) from None
+        raise UnreadableInput(error) from None
 
 
 def model_address(given: str) -> tuple[str, str, str | None]:
@@ -289,3 +289,167 @@ def _value(text: str) -> str | int | float | bool:
                 continue
             return number if number - number == 0 else text  # neither infinite nor NaN
     return text
+
+
+# -- documents ----------------------------------------------------------------------------------------
+
+DOCUMENT_BYTES_MAX = 32 * 1024 * 1024
+LINE_SUFFIXES = (".jsonl", ".ndjson")
+_SKIP_BYTES = 1024 * 1024
+
+_Line = tuple[int, bytes | None]  # number, content; None when over the limit
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document and where it stood: its data, or why there is none."""
+
+    file: str
+    line: int
+    data: Any = None
+    error: MunimentError | None = None
+
+
+def read_documents(name: str) -> Iterator[Document]:
+    """The documents of a file, `-` for stdin; raises `InvalidInput` when it cannot be read."""
+    with _opened(name) as stream:
+        lines = _lines(stream)
+        if not name.endswith(LINE_SUFFIXES):
+            whole = _whole_document(name, lines)
+            if isinstance(whole, Document):
+                yield whole
+                return
+            lines = whole
+        for number, content in lines:
+            yield _document(name, number, content)
+
+
+def read_all(name: str) -> list[Any]:
+    """What all documents of a file hold; the first that cannot be read is the error, with its line."""
+    found = list(read_documents(name))
+    for document in found:
+        if document.error is not None:
+            document.error.message = f"{name}, line {document.line}: {document.error.message}"
+            raise document.error
+    return [document.data for document in found]
+
+
+def read_one(name: str, path: str, hint: str = "one JSON object") -> Any:
+    """What the one document of a file holds."""
+    documents = read_all(name)
+    if len(documents) != 1:
+        raise InvalidInput(f"{name} holds {len(documents)} documents", path=path, hint=hint)
+    return documents[0]
+
+
+@contextmanager
+def _opened(name: str) -> Iterator[BinaryIO]:
+    try:
+        if name == "-":
+            yield sys.stdin.buffer
+        else:
+            with Path(name).open("rb") as stream:
+                yield stream
+    except OSError as error:
+        raise InvalidInput(f"cannot read {name}: {error.strerror or error}", hint="check the path") from None
+
+
+def _lines(stream: BinaryIO) -> Iterator[_Line]:
+    """Lines that are not blank, with their numbers; a line over the limit is skipped without being held."""
+    number = 0
+    while line := stream.readline(DOCUMENT_BYTES_MAX + 1):
+        number += 1
+        if len(line) > DOCUMENT_BYTES_MAX and not line.endswith(b"\n"):
+            del line
+            while (rest := stream.readline(_SKIP_BYTES)) and not rest.endswith(b"\n"):
+                pass
+            yield number, None
+        elif line.strip():
+            yield number, line
+
+
+def _document(name: str, number: int, content: bytes | None) -> Document:
+    if content is None:
+        limit = DOCUMENT_BYTES_MAX
+        return Document(name, number, error=TooLarge(f"a document over the limit of {limit} bytes", path="$"))
+    try:
+        return Document(name, number, data=parse_json(content.strip(b" \t\r\n"), max_bytes=DOCUMENT_BYTES_MAX))
+    except MunimentError as error:
+        return Document(name, number, error=error)
+
+
+def _whole_document(name: str, lines: Iterator[_Line]) -> Document | Iterator[_Line]:
+    """The one document of a file, or its lines (those already read included) when it holds one a line."""
+    first = next(lines, None)
+    if first is None:
+        return _document(name, 1, b"")
+    if first[1] is None or _is_complete(first[1]):
+        return _chain([first], lines)
+    held, size = [first], len(first[1])
+    for line in lines:
+        held.append(line)
+        size += len(line[1] or b"") or DOCUMENT_BYTES_MAX
+        if size > DOCUMENT_BYTES_MAX:
+            break
+    second_is_document = len(held) > 1 and held[1][1] is not None and _is_complete(held[1][1], b"{")
+    if size > DOCUMENT_BYTES_MAX:
+        return _chain(held, lines) if second_is_document else _document(name, 1, None)
+    whole = _document(name, first[0], _joined(held))
+    if whole.error is None or len(held) == 1:
+        return whole
+    return _chain(held, lines) if second_is_document or not _is_opening(first[1]) else whole
+
+
+def _joined(held: list[_Line]) -> bytes:
+    """The lines as one text; blank lines between them are put back, so that positions in messages hold."""
+    parts, at = [], held[0][0]
+    for number, content in held:
+        parts.append(b"\n" * (number - at) + (content or b""))
+        at = number + 1
+    return b"".join(parts)
+
+
+def _chain(held: list[_Line], rest: Iterator[_Line]) -> Iterator[_Line]:
+    yield from held
+    yield from rest
+
+
+def _is_complete(line: bytes, opening: bytes = b"") -> bool:
+    """Is this line a JSON text by itself, however objectionable?"""
+    return line.lstrip().startswith(opening) and _error_place(line) is None
+
+
+def _is_opening(line: bytes) -> bool:
+    """Could this line be the first of a longer document? Then what is wrong with it is that it ends."""
+    place = _error_place(line)
+    return place is None or place >= len(line.decode("utf-8", "replace").rstrip())
+
+
+def _error_place(line: bytes) -> int | None:
+    text = line.decode("utf-8", "replace").rstrip()
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        return len(text) if error.msg.startswith("Unterminated") else error.pos
+    except (RecursionError, ValueError):
+        return None
+    return None
+
+
+def read_text(name: str) -> str:
+    """A text file, or stdin for `-`, whole."""
+    try:
+        raw = sys.stdin.buffer.read(DOCUMENT_BYTES_MAX + 1) if name == "-" else _read(name)
+    except OSError as error:
+        raise InvalidInput(f"cannot read {name}: {error.strerror or error}", hint="check the path") from None
+    if len(raw) > DOCUMENT_BYTES_MAX:
+        raise InvalidInput(f"{name} is over the limit of {DOCUMENT_BYTES_MAX} bytes", hint="split it")
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{name} is not UTF-8: byte {error.start}", hint="re-encode the file") from None
+
+
+def _read(name: str) -> bytes:
+    with Path(name).open("rb") as stream:
+        return stream.read(DOCUMENT_BYTES_MAX + 1)

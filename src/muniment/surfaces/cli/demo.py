@@ -1,22 +1,26 @@
-"""The demo: what memory hands to a model about a person, and how each line can be traced, checked and erased."""
+"""`demo` and `completion`: the main job on a sample, traced, checked and erased; and completion for shells."""
 
 from __future__ import annotations
 
 import sqlite3
 import tempfile
-from contextlib import closing
+from contextlib import closing, redirect_stdout
 from datetime import UTC, datetime, timedelta
+from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
+
+import click
 
 from muniment.errors import Forgotten
+from muniment.surfaces.cli._command import Call, Command
 from muniment.surfaces.cli.terminal import echo, one_line, style
 
 if TYPE_CHECKING:
     from muniment.handles.memory import Memory
     from muniment.packets.builds import Build
 
-__all__ = ["CHATS", "TASKS", "Calendar", "record_chats", "show_main_job"]
+__all__ = ["CHATS", "TASKS", "Calendar", "completion", "demo", "record_chats", "show_main_job"]
 
 CHATS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     (
@@ -141,3 +145,42 @@ def _tamper(mem: Memory, path: Path) -> str:
 
 def _say(text: str) -> None:
     echo(f"  {text}")
+
+
+def _demo(call: Call) -> list[str]:
+    if not call.as_json:
+        show_main_job()
+        return []
+    with redirect_stdout(StringIO()) as printed:
+        show_main_job()
+    return click.unstyle(printed.getvalue()).splitlines()
+
+
+demo = Command(
+    function=_demo,
+    on="nothing",
+    view=lambda _: (),
+    noun="lines",
+    about="Three chats of a person, the packets composed from them, and how these are traced, replayed, checked and "
+    "forgotten.",
+)
+
+
+def _completion(_: Call, shell: Literal["bash", "zsh", "fish"]) -> str:
+    from click.shell_completion import ShellComplete, get_completion_class
+
+    from muniment.surfaces.cli.main import cli
+
+    known = get_completion_class(shell)
+    assert known is not None
+    return ShellComplete.source(known(cli, {}, "muniment", "_MUNIMENT_COMPLETE"))
+
+
+completion = Command(
+    view=lambda call: [call.answer],
+    function=_completion,
+    on="nothing",
+    document=lambda call: {"shell": call.typed["shell"], "script": call.answer},
+    about='For example: `eval "$(muniment completion bash)"` in ~/.bashrc, the same with zsh in ~/.zshrc, or `muniment '
+    "completion fish > ~/.config/fish/completions/muniment.fish`.",
+)
