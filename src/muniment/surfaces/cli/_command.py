@@ -362,8 +362,7 @@ def report_error(error: MunimentError, as_json: bool) -> int:
 
         echo(canonical_text(error.to_dict()), err=True)
     else:
-        where = f" (at {error.path})" if error.path and error.path != "$" and error.path not in error.message else ""
-        echo(f"error[{error.code}]: {MunimentError.__str__(error)}{where}", err=True)
+        echo(f"error[{error.code}]: {MunimentError.__str__(error)}", err=True)
         for issue in error.details.get("issues", ()):
             echo(f"  {issue['path']}: {issue['message']}", err=True)
         for reason in error.details.get("reasons", ()):
@@ -374,12 +373,14 @@ def report_error(error: MunimentError, as_json: bool) -> int:
     return EXIT_USAGE if type(error) in (InvalidInput, UnknownKind) else EXIT_FAILED
 
 
+_SETTING = re.compile(r"\bopen\([^()]*?\b([a-z_]+)=[^()]*\)")
 _CALL = re.compile(r"\b(mem|run|book|study|bank)\.(?:[a-z]+\.)?([a-z_]+)\([^()]*\)")
 _HANDLES = {"mem": "memory", "book": "rulebook"}
 
 
 def _spell_hint(hint: str) -> str:
-    """A library hint for the command line: `mem.runs()` becomes `muniment run list`, where a command does it."""
+    """A library hint for the command line: `mem.runs()` becomes `muniment run list`, and `open(…=…)` a setting."""
+    hint = _SETTING.sub(lambda found: f"set MUNIMENT_{found[1].upper()}, or {found[1]} in muniment.toml", hint)
     if not _CALL.search(hint):
         return hint
     from muniment.surfaces.cli.main import TREE, list_commands

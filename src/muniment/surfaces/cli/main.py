@@ -118,7 +118,8 @@ _RESEARCH = _group(
     "Take a question to a checked report with your agents.",
     "Commands are listed in the order in which a run needs them; prompt and ingest are for each perspective. `status` "
     "shows the state of a run and what comes next.",
-    init=_command("Start a run with a question and choose its perspectives.", "research:init"),
+    init=_command("Start a run with a question.", "research:init"),
+    route=_command("Choose the perspectives.", "research:route"),
     prompt=_command("Print what to hand to a perspective's agent, or to the writer of the report.", "research:prompt"),
     ingest=_command("Check and keep an agent's output.", "research:ingest"),
     pivot=_command("Decide on a second wave.", "research:pivot"),

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
         PromotionReport,
         ReplayReport,
         RulebookRevision,
-        RuleStats,
     )
+    from muniment.rules._statistics import RuleStats
     from muniment.rules.rulebook import Submitted
 
 __all__ = ["add", "advance", "list_", "promote", "report", "retire", "rollback", "show", "submit", "watch"]
@@ -440,7 +440,9 @@ def _show_report(call: Call) -> Iterator[str]:
         passed = sum(each.ok for each in read.gate.outcomes)
         fate = "passed" if read.gate.passed else "not passed"
         yield from labelled("gate", f"{fate}, {passed} of {counted(len(read.gate.outcomes), 'test')}")
-        yield from show_plain(wire(sorted(read.gate.checks, key=lambda each: each.ok)), "ok name found needed")
+        for check in sorted(read.gate.checks, key=lambda each: each.ok):
+            fate = "ok" if check.ok else "NO"
+            yield from labelled("", f"{fate}  {check.name}: {check.found} (needed: {check.needed})")
     if read.replay is not None:
         tried = read.replay
         passes = f"{tried.with_passes} of {tried.pairs} passed with it, {tried.without_passes} without"

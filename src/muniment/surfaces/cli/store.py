@@ -470,7 +470,7 @@ upgrade = Command(
     "PostgreSQL without a store. What was written, builds and receipts are copied and verified; if anything fails, "
     "nothing is left at NEW. Facts that the rules of version 0.1 found are retracted, unless today's rules find them "
     "too. API keys are not copied. A dump holds one tenant: bring in further ones with "
-    "`muniment store import`.",
+    "`muniment import`.",
 )
 
 
