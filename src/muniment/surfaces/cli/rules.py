@@ -448,7 +448,8 @@ def _show_report(call: Call) -> Iterator[str]:
         passes = f"{tried.with_passes} of {tried.pairs} passed with it, {tried.without_passes} without"
         yield from labelled("replay", f"{passes}: {tried.decision}; {tried.notes}")
     if read.trial is not None and read.rule.stage == "canary":
-        yield from labelled("trial", "; ".join(read.trial.reasons))
+        for number, reason in enumerate(read.trial.reasons):
+            yield from labelled("" if number else "trial", reason)
     for each in read.narrows:
         yield from labelled("narrows", f"{each}, which advises the opposite where this one applies")
     for each in read.missing:

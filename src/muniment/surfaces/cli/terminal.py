@@ -1,8 +1,7 @@
-"""Words on a terminal: text on one line, styles, counts, times, tables, bars, labelled lines, a bar of progress.
+"""Text for a terminal: lines, styles, counts, times, tables, bars and progress.
 
-Two things here write: `echo`, which every command prints through, and the progress bar, to stderr, where somebody is
-looking. Whatever is stored may stand in a line, so that on a terminal control characters are shown as signs; only
-what `style` made moves anything. Elsewhere a line is written as it is.
+Only `echo` and the progress bar write. A line may contain anything that is stored, so on a terminal control characters
+are shown as signs; only the sequences that `style` makes are sent as they are. Elsewhere a line is written unchanged.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ Cell = str | tuple[str, str]
 Advance = Callable[..., None]
 
 _WIDTH_ELSEWHERE = 140
-"""Columns where nobody's terminal says how many there are."""
+"""Columns without a terminal."""
 _LINE_S = 10.0
 _TITLE_CELLS_MIN = 24
 _LABEL_CELLS = 13
@@ -60,7 +59,7 @@ _SIGNS = {
     },
     **{code: f"<U+{code:04X}>" for code in range(0xE0000, 0xE0080)},
 }
-"""What moves a cursor, changes colours, turns the direction of a line or cannot be seen → a sign for it."""
+"""Signs for characters that move a cursor, change colours, turn the direction of a line or cannot be seen."""
 
 
 # -- words --------------------------------------------------------------------------------------------
@@ -80,7 +79,7 @@ def visible(text: str) -> str:
 
 @cache
 def _own() -> str:
-    """Stands in the sequences that `style` makes: nothing that is stored can know it."""
+    """A secret mark of the sequences that `style` makes, which nothing stored can contain."""
     return f"\x1b{os.urandom(8).hex()}"
 
 
@@ -201,7 +200,7 @@ def _within(share: float) -> float:
 def progress_bar(label: str, total: int | None, *, quiet: bool = False) -> Iterator[Advance]:
     """Progress of long work on stderr; yields `advance(count)`, which takes the name of a new stage as well.
 
-    A terminal shows a bar. Elsewhere a line is written every ten seconds. With --json nothing is.
+    A terminal shows a bar. Elsewhere there is a line every ten seconds and one for each stage. With --json, nothing.
     """
     if quiet:
         yield _advance_nothing
@@ -209,7 +208,11 @@ def progress_bar(label: str, total: int | None, *, quiet: bool = False) -> Itera
         with _drawn_bar(label, total) as advance:
             yield advance
     else:
-        yield _LineMeter(label).advance
+        meter = _LineMeter(label)
+        try:
+            yield meter.advance
+        finally:
+            meter.end_stage()
 
 
 @contextmanager
@@ -236,20 +239,28 @@ def _drawn_bar(label: str, total: int | None) -> Iterator[Advance]:
 
 
 class _LineMeter:
-    """Counts by stage, and writes how far the work is every ten seconds."""
+    """Writes how far the work is every ten seconds, and the count of each named stage when it ends."""
 
     def __init__(self, label: str) -> None:
-        self._label, self._count, self._begun = label, 0, time.monotonic()
-        self._shown = self._begun
+        self._label, self._count, self._is_stage = label, 0, False
+        self._begun = self._shown = time.monotonic()
 
     def advance(self, count: int, stage: str = "") -> None:
         now = time.monotonic()
         if stage and stage != self._label:
-            self._label, self._count, self._begun = stage, 0, now
+            self.end_stage()
+            self._label, self._count, self._is_stage, self._begun, self._shown = stage, 0, True, now, now
         self._count += count
         if now - self._shown >= _LINE_S:
             self._shown = now
-            echo(f"{self._label}: {self._count:,} ({self._count / max(now - self._begun, 1e-3):,.0f}/s)", err=True)
+            self._write(now)
+
+    def end_stage(self) -> None:
+        if self._is_stage:
+            self._write(time.monotonic())
+
+    def _write(self, now: float) -> None:
+        echo(f"{self._label}: {self._count:,} ({self._count / max(now - self._begun, 1e-3):,.0f}/s)", err=True)
 
 
 def _advance_nothing(_count: int, _stage: str = "") -> None:
