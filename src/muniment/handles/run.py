@@ -6,7 +6,7 @@ the ledger stands on handles of its own: `run.log`, `run.memory`, `run.learning`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from muniment.contracts.learning import FoldResult
     from muniment.contracts.packet import Fact, InsightItem, Procedure, Purpose, ValidationState, WorkingState
     from muniment.contracts.runs import VerifierResult
+    from muniment.core.listing import Listing, ListQuery, Placed
     from muniment.core.policy import Policy
     from muniment.core.record import JsonValue
     from muniment.core.scope import Scope, ScopeLevel, Trust
@@ -312,21 +313,27 @@ class Run:
         *,
         include_all: bool = False,
         at: Any = None,
-        order: Literal["asc", "desc"] | None = None,
+        order: Literal["asc", "desc"] = "asc",
         since: Any = None,
         until: Any = None,
         q: str | None = None,
         around: str | None = None,
         limit: int | None = None,
-    ) -> list[Fact]:
+        cursor: str | None = None,
+    ) -> Listing[Fact]:
         """What holds now, or held `at` a point in time, by the nearest level; with `include_all`, all there is.
 
-        By their keys; where any of the rest is given, by when they were first held, oldest first or newest (`desc`).
+        In the order in which they were first held, oldest first or newest (`desc`).
         """
-        from muniment.memory.lists.facts import list_facts
+        from muniment.core.listing import list_query, read_listing
+        from muniment.memory.lists.facts import page_facts
 
-        asked = {"order": order, "since": since, "until": until, "q": q, "around": around, "limit": limit}
-        return list_facts(self._writer(), key, at, include_all=include_all, asked=asked)
+        def read(asked: ListQuery) -> Iterator[Placed[Fact]]:
+            return page_facts(self._writer(), key, at, asked, include_all=include_all)
+
+        asked = list_query(order=order, since=since, until=until, q=q, around=around, limit=limit)
+        place = (str, str) if key is None else (str, str, int)
+        return read_listing("facts", place, read, asked, cursor)
 
     def profile(self, *, max_tokens: int = 256, purpose: Purpose | None = None) -> Profile:
         """Who this run's user is, in their own words: dated sentences with their events, within `max_tokens`.
@@ -529,11 +536,15 @@ class Run:
         )
         return verifying.keep_result(self._writer(), verified, given, event, pointers)
 
-    def verifications(self) -> list[VerifierResult]:
+    def verifications(self, *, limit: int | None = None, cursor: str | None = None) -> Listing[VerifierResult]:
         """The results that were kept with the run, oldest first."""
-        from muniment.verify.verify import list_results
+        from muniment.core.listing import list_query, read_listing
+        from muniment.verify.verify import page_results
 
-        return list_results(self._ctx, self._scope)
+        def read(asked: ListQuery) -> Iterator[Placed[VerifierResult]]:
+            return page_results(self._ctx, self._scope, asked)
+
+        return read_listing("verifications", (str, str), read, list_query(limit=limit), cursor)
 
     # -- the run itself -------------------------------------------------------------------------------
 

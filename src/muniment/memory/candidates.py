@@ -42,7 +42,6 @@ __all__ = [
     "candidate_without",
     "check_status",
     "decide_candidate",
-    "list_candidates",
     "project_candidate",
     "propose",
     "propose_in",
@@ -238,18 +237,6 @@ def decide_candidate(writer: Writer, candidate_id: str, accept: bool, reason: st
 
 
 # -- reading ------------------------------------------------------------------------------------------
-
-
-def list_candidates(writer: Writer, status: str | None = None) -> list[Candidate]:
-    """This user's candidates, oldest first."""
-    check_status(status)
-
-    def work(reader: Reader) -> list[Candidate]:
-        found = [stored for _, stored in _stored(reader, writer) if status in (None, stored.status)]
-        found.sort(key=lambda stored: (stored.proposed_at, stored.candidate_id))
-        return [view_candidate(reader, writer, stored) for stored in found]
-
-    return writer.ctx.engine.read(writer.scope.tenant_id, work)
 
 
 def check_status(status: str | None) -> None:

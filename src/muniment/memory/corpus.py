@@ -10,7 +10,7 @@ mem.ledger.resolve(ChunkSpan(corpus_id="handbook", chunk_id=hit.id, quote="pip i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
@@ -24,6 +24,7 @@ from muniment.errors import InvalidInput, TooLarge
 from muniment.memory.document_reading import CorpusScope
 
 if TYPE_CHECKING:
+    from muniment.core.listing import Listing, ListQuery, Placed
     from muniment.core.ports.engine import Reader
     from muniment.memory.document_writing import NewDocument
     from muniment.memory.documents.records import Chunk, CorpusDocument, StoredDocument
@@ -216,20 +217,34 @@ class Corpus:
         )
 
     def documents(
-        self, *, include_all: bool = False, document_ids: Sequence[str] | None = None
-    ) -> list[CorpusDocument]:
-        """The live documents by id; with `include_all`, every revision that was not forgotten.
+        self,
+        *,
+        include_all: bool = False,
+        document_ids: Sequence[str] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Listing[CorpusDocument]:
+        """The live documents, oldest first; with `include_all`, every revision that was not forgotten.
 
-        With `document_ids`, those of them that are there.
+        With `document_ids`, those of them that are there, by their ids.
         """
+        from muniment.core.listing import list_items, list_query, read_listing
         from muniment.memory.document_reading import list_documents
+        from muniment.memory.lists.candidates import page_documents
 
         corpus_scope = self._corpus_scope
         checked(CorpusQuery, document_ids=document_ids)
-        return self._ctx.engine.read(
+        if document_ids is None:
+
+            def read(asked: ListQuery) -> Iterator[Placed[CorpusDocument]]:
+                return page_documents(self._ctx, corpus_scope, asked, include_all=include_all)
+
+            return read_listing("documents", (str, str), read, list_query(limit=limit), cursor)
+        found = self._ctx.engine.read(
             corpus_scope.tenant_id,
-            lambda reader: list_documents(reader, corpus_scope, include_all=include_all, document_ids=document_ids),
+            lambda reader: list_documents(reader, corpus_scope, document_ids, include_all=include_all),
         )
+        return list_items("documents", found, limit, cursor)
 
     def get(self, document_id: str, *, revision: int | None = None) -> CorpusDocument:
         """The newest revision of a document, whether or not it is live, or the one that is asked for."""

@@ -170,20 +170,12 @@ def view_session(reader: Reader, corpus: CorpusScope, session_id: str) -> Corpus
 
 
 def list_documents(
-    reader: Reader, corpus: CorpusScope, *, include_all: bool, document_ids: Sequence[str] | None = None
+    reader: Reader, corpus: CorpusScope, document_ids: Sequence[str], *, include_all: bool
 ) -> list[CorpusDocument]:
-    """The live documents, or every revision, by id; of all, or of some."""
-    if document_ids is None:
-        found = revisions_named(reader, corpus)
-    else:
-        named = revisions_of(reader, corpus, list(dict.fromkeys(document_ids)))
-        found = [item for revisions in named.values() for item in revisions.values()]
-    items = [item for item in found if include_all or item.status == "live"]
-    if document_ids is None:
-        chunk_ids = _chunk_ids(reader, corpus) if items else {}
-        documents = [_view(corpus, item, tuple(chunk_ids.get(item.id, ()))) for item in items]
-    else:
-        documents = [view_document(reader, corpus, item) for item in items]
+    """The documents of these ids that are live, or every revision of them, by id."""
+    named = revisions_of(reader, corpus, list(dict.fromkeys(document_ids)))
+    found = [item for revisions in named.values() for item in revisions.values()]
+    documents = [view_document(reader, corpus, item) for item in found if include_all or item.status == "live"]
     return sorted(documents, key=lambda document: (document.document_id, document.revision))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from muniment.contracts.packet import Fact, FactStatus
@@ -10,7 +10,7 @@ from muniment.core.policy import FactPolicy
 from muniment.core.ports.engine import Reader
 from muniment.core.ports.rows import Where, by_ids
 from muniment.core.ports.schema import ITEMS
-from muniment.core.requests import Request, TextOrNone, checked
+from muniment.core.requests import Request, TextOrNone
 from muniment.core.scope import Scope, ScopeLevel
 from muniment.memory.fact_rows import LEVELS, FactRows, fact_items, owner_of_level, visible_facts
 from muniment.memory.facts.keys import in_words
@@ -32,7 +32,6 @@ __all__ = [
     "find_facts",
     "held_at",
     "in_force",
-    "list_facts",
     "read_fact_items",
     "read_facts",
     "view_fact",
@@ -192,29 +191,16 @@ class FactQuery(Request):
     at: MomentOrNone
 
 
-def list_facts(writer: Writer, key: str | None, at: Any, *, include_all: bool) -> list[Fact]:
-    """What holds now, or held at a point in time, each key by its nearest level; or everything there is."""
-    moment = checked(FactQuery, key=key, at=at).at
-    wanted = None if key is None else cleaned(writer.ctx, key)
-    now = writer.ctx.now()
-    policy = writer.ctx.policy.memory.facts
+def fact_history(writer: Writer, key: str) -> list[Fact]:
+    """Everything that was ever held of a key, of every status and level, by when it began to hold."""
+    wanted = cleaned(writer.ctx, text_of(key, "$.key"))
 
     def work(reader: Reader) -> list[Fact]:
-        found = read_facts(reader, writer.scope, wanted)
-        if not include_all:
-            found = _nearest([each for each in found if held_at(each.fact, moment, now)], policy)
-        return _viewed(reader, found, lambda each: (each.fact.key, LEVELS.index(each.fact.scope_level), *_age(each)))
+        known: dict[str, bool] = {}
+        found = sorted(read_facts(reader, writer.scope, wanted), key=lambda each: (each.fact.since, each.fact.fact_id))
+        return [each.fact.to_fact(fallen_of(reader, each.fact, known)) for each in found]
 
     return writer.ctx.engine.read(writer.scope.tenant_id, work)
-
-
-def _age(each: FactItem) -> tuple[str, str]:
-    return each.fact.since, each.fact.fact_id
-
-
-def _viewed(reader: Reader, found: Iterable[FactItem], order: Callable[[FactItem], Any]) -> list[Fact]:
-    known: dict[str, bool] = {}
-    return [each.fact.to_fact(fallen_of(reader, each.fact, known)) for each in sorted(found, key=order)]
 
 
 def held_at(fact: StoredFact, moment: str | None, now: str) -> bool:
@@ -231,20 +217,3 @@ def _held(fact: StoredFact, moment: str) -> bool:
     if fact.is_retracted or fact.status == "disputed" or fact.since > moment:
         return False
     return (fact.ended_at is None or moment < fact.ended_at) and (fact.until is None or moment <= fact.until)
-
-
-def _nearest(found: Sequence[FactItem], policy: FactPolicy) -> list[FactItem]:
-    """Each key by its nearest level (MP-08); many-valued keys by all of them."""
-    overridden = find_overridden((each.fact.to_fact() for each in found), lambda key: is_many_valued(key, policy))
-    return [each for each in found if each.fact.fact_id not in overridden]
-
-
-def fact_history(writer: Writer, key: str) -> list[Fact]:
-    """Everything that was ever held of a key, oldest first, of every status and level."""
-    wanted = cleaned(writer.ctx, text_of(key, "$.key"))
-
-    def work(reader: Reader) -> list[Fact]:
-        found = read_facts(reader, writer.scope, wanted)
-        return _viewed(reader, found, _age)
-
-    return writer.ctx.engine.read(writer.scope.tenant_id, work)

@@ -142,8 +142,10 @@ def build_profile(
     policy: Policy,
     query: str | None = None,
     without: str | None = None,
+    least: int = 0,
 ) -> list[ProfileLine]:
-    """The lines of a user's profile for a packet, oldest first; none of a user who is unknown or switched off.
+    """The lines of a user's profile for a packet, oldest first; none of a user who is unknown or switched off, and of
+    no statement that is neither safety nor a wish by `least`.
 
     It takes the same time however much a user has said: only the best statements are read. `query` is what a tool is
     called for; what a tool may not be told otherwise is shown if it shares a word with it. Nothing comes from the
@@ -153,6 +155,7 @@ def build_profile(
     if max_tokens <= 0 or not is_enabled(own, user_id, purpose):
         return []
     rows = best_statements(ctx, reader, tenant_id, user_id, 32 + max_tokens // LINE_TOKENS)
+    rows = [row for row in rows if max(row.safety, row.wish) >= least]
     statements = _with_turns(ctx, reader, tenant_id, user_id, rows)
     if without is not None:
         statements = [each for each in statements if each.session_id != without]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from muniment.core.listing import Listing, Placed, matches
+from muniment.core.listing import ListQuery, Placed, matches
 from muniment.memory.candidates import check_status, view_candidate
 from muniment.memory.document_reading import view_document
 from muniment.memory.facts.records import StoredCandidate
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["page_candidates", "page_documents"]
 
 
-def page_candidates(writer: Writer, status: str | None, asked: Listing) -> Iterator[Placed[Candidate]]:
+def page_candidates(writer: Writer, status: str | None, asked: ListQuery) -> Iterator[Placed[Candidate]]:
     """This user's candidates, of one status or of all."""
     check_status(status)
 
@@ -36,7 +36,7 @@ def page_candidates(writer: Writer, status: str | None, asked: Listing) -> Itera
 
 
 def page_documents(
-    ctx: Context, corpus: CorpusScope, asked: Listing, *, include_all: bool
+    ctx: Context, corpus: CorpusScope, asked: ListQuery, *, include_all: bool
 ) -> Iterator[Placed[CorpusDocument]]:
     """The live documents of a corpus, or every revision that was not forgotten."""
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from muniment.core.listing import Listing, Placed, matches
+from muniment.core.listing import ListQuery, Placed, matches
 from muniment.core.ports.engine import Condition
 from muniment.core.ports.rows import first, select
 from muniment.core.ports.schema import ENTRIES, EpisodeRow
@@ -39,7 +39,7 @@ class _Id(NamedTuple):
 
 
 def list_episodes(
-    ctx: Context, tenant_id: str, user_id: str, session_id: str | None, asked: Listing
+    ctx: Context, tenant_id: str, user_id: str, session_id: str | None, asked: ListQuery
 ) -> Iterator[Placed[EpisodeCandidate]]:
     """The episodes of a user's sessions, or of one, in the order of the sessions' names. A place is a session and the
     number of an episode's first entry. Around an event stands the episode that holds it."""
@@ -65,7 +65,7 @@ def list_episodes(
     return seek(ctx, tenant_id, read, asked, find)
 
 
-def _form(ctx: Context, reader: Reader, tenant_id: str, row: EpisodeRow, asked: Listing) -> EpisodeCandidate | None:
+def _form(ctx: Context, reader: Reader, tenant_id: str, row: EpisodeRow, asked: ListQuery) -> EpisodeCandidate | None:
     """An episode of what is left of its turns; None where nothing is, or it is not asked for."""
     is_early = asked.since is not None and row.ended_at < asked.since
     if not row.turns or is_early or (asked.until is not None and row.started_at >= asked.until):

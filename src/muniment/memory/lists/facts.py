@@ -5,17 +5,16 @@ Not by their keys: a key is a word, and no index of the store holds one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from muniment.core.listing import Listing, Placed, listing_given, matches, shown
+from muniment.core.listing import ListQuery, Placed, matches
 from muniment.core.requests import checked
 from muniment.core.scope import bank_owner
-from muniment.memory import fact_reading
 from muniment.memory.fact_reading import FactItem, FactQuery, facts_of_level, fallen_of, held_at, read_fact_items
 from muniment.memory.fact_rows import LEVELS, level_of
 from muniment.memory.facts.rules import is_many_valued
-from muniment.memory.patches import cleaned, text_of
+from muniment.memory.patches import cleaned
 from muniment.store.items import digest_name
 from muniment.store.lists.seeking import find_listed, merged, read_listed, read_named, seek
 
@@ -26,20 +25,11 @@ if TYPE_CHECKING:
     from muniment.store.items import Item
     from muniment.store.lists.seeking import Make, Read
 
-__all__ = ["list_facts", "page_fact_history", "page_facts"]
-
-
-def list_facts(writer: Writer, key: str | None, at: Any, *, include_all: bool, asked: Mapping[str, Any]) -> list[Fact]:
-    """By their keys where nothing else is asked; else by when they were first held."""
-    given = {name: value for name, value in asked.items() if value is not None}
-    if not given:
-        return fact_reading.list_facts(writer, key, at, include_all=include_all)
-    listing = listing_given(**given)
-    return list(shown(page_facts(writer, key, at, listing, include_all=include_all), listing))
+__all__ = ["page_facts"]
 
 
 def page_facts(
-    writer: Writer, key: str | None, at: Any, asked: Listing, *, include_all: bool
+    writer: Writer, key: str | None, at: Any, asked: ListQuery, *, include_all: bool
 ) -> Iterator[Placed[Fact]]:
     """What holds now, or held at a point in time, each key by its nearest level; or everything there is."""
     moment = checked(FactQuery, key=key, at=at).at
@@ -79,18 +69,6 @@ def page_facts(
     return seek(writer.ctx, scope.tenant_id, merged(*reads), asked, None if wanted is not None else find)
 
 
-def page_fact_history(writer: Writer, key: str, asked: Listing) -> Iterator[Placed[Fact]]:
-    """Everything that was ever held of a key, of every status and level."""
-    wanted = cleaned(writer.ctx, text_of(key, "$.key"))
-
-    def make(reader: Reader, items: Sequence[Item]) -> list[Fact | None]:
-        known: dict[str, bool] = {}
-        return [each.fact.to_fact(fallen_of(reader, each.fact, known)) for each in read_fact_items(items)]
-
-    reads = [_named(writer, level, wanted, make) for level in LEVELS]
-    return seek(writer.ctx, writer.scope.tenant_id, merged(*reads), asked)
-
-
 def _owner(writer: Writer, level: Any) -> str:
     return writer.scope.user_id if level == "user" else bank_owner(writer.scope, level)
 
@@ -99,5 +77,5 @@ def _named(writer: Writer, level: str, key: str, make: Make[Fact]) -> Read[Fact]
     return read_named("fact", level_of(writer.scope, level), digest_name(key), make)
 
 
-def _holds_words(each: FactItem, asked: Listing) -> bool:
+def _holds_words(each: FactItem, asked: ListQuery) -> bool:
     return asked.q is None or matches(asked.q, each.fact.key, each.item.body)

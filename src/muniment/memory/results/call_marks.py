@@ -17,7 +17,10 @@ from muniment.memory.results.effects import READ, WRITE, effect_of_name
 from muniment.memory.results.tool_text import call_of_line, call_words, is_failed
 from muniment.store.ledger import ToolCall
 
-__all__ = ["CALL", "FAILED", "call_marks", "changed", "did", "identified", "identifiers_in", "named", "words_of_name"]
+__all__ = [
+    "CALL", "FAILED", "call_marks", "changed", "did", "identified", "identifiers_in", "named",
+    "reads_as_failed", "words_of_name",
+]  # fmt: skip
 
 CALL = "#call"
 """The mark of every call."""
@@ -78,6 +81,11 @@ def identifiers_in(text: str) -> Iterator[str]:
         yield whole
         if "/" in whole or "::" in whole:
             yield from (part for part in _PARTS.split(whole) if part != whole and _JOINED.search(part))
+
+
+def reads_as_failed(text: str) -> bool:
+    """Whether a result begins like an error, where nobody said that the call failed."""
+    return _FAULT.match(text) is not None
 
 
 def changed(line: str, text: str) -> bool:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Union, ge
 
 import click
 
+from muniment.core.listing import Listing
 from muniment.errors import InvalidInput, MunimentError, NotFound, UnknownKind
 from muniment.surfaces.cli import _reading as reading
 from muniment.surfaces.cli.terminal import echo
@@ -192,7 +193,7 @@ class Command:
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
         """Everything that may be typed: the handle's names, the operation's arguments, the command's own options."""
-        wanted = [each for each in self.signature.parameters if each.name not in self.left_out]
+        wanted = [each for each in self.signature.parameters if each.name not in (*self.left_out, "cursor")]
         own = [each._replace(is_required=False) if each.name in _SCOPE else each for each in wanted]
         taken = {each.name for each in own}
         opening = [
@@ -332,7 +333,7 @@ def wire(value: Any) -> Any:
         return {each.name: wire(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, Mapping):
         return {name: wire(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | Listing):
         return [wire(each) for each in value]
     return value
 

@@ -392,7 +392,7 @@ def _pack(call: Call, ask: Callable[[], SummaryPack]) -> _Packed:
         looked = study.look(UrlChecker(allow_private=bool(call.typed.get("allow_private"))))
     citations = study.citations()
     made = ask()
-    return _Packed(citations, looked, study.claims(), made)
+    return _Packed(list(citations), looked, list(study.claims()), made)
 
 
 def _is_flagged(claim: CheckedClaim) -> bool:

@@ -101,7 +101,7 @@ class _Listed(NamedTuple):
 def _list(call: Call, ask: Callable[[], list[StoredMemory]]) -> _Listed:
     book: Rulebook = call.handle
     named = {name: call.typed[name] for name in ("user_id", "agent_id") if name in call.typed}
-    drafts = call.memory.bank(**named, tenant_id=call.tenant).drafts() if "stage" not in call.typed else []
+    drafts = [] if "stage" in call.typed else list(call.memory.bank(**named, tenant_id=call.tenant).drafts())
     return _Listed(book.revision, ask(), drafts)
 
 
