@@ -18,7 +18,7 @@ from muniment.core.ports.schema import ITEMS
 from muniment.core.record import Absent, Count, Items, Record, Timestamp
 from muniment.core.scope import ScopeLevel, bank_holder, bank_level, bank_names, is_bank, user_bank
 from muniment.learning.banks import held_of
-from muniment.memory.facts.records import StoredCandidate, StoredFact
+from muniment.memory._fact_records import StoredCandidate, StoredFact
 from muniment.memory.index import count_unindexed
 from muniment.rules.promotion import verdict_of
 from muniment.rules.rulebook import Book

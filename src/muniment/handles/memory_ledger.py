@@ -113,7 +113,7 @@ class MemoryLedger:
         `since` a moment and `until` before another, with the words `q` whatever their case; or those `around` the one
         that holds an event.
         """
-        from muniment.memory.lists.episodes import list_episodes
+        from muniment.memory.sessions import list_episodes
 
         def read(asked: ListQuery) -> Iterator[Placed[EpisodeCandidate]]:
             return list_episodes(self._ctx, tenant_id, user_id, session_id, asked)

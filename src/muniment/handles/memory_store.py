@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from muniment.handles.thread_space import ThreadSpace
     from muniment.handles.upkeep.records import UpkeepKind, UpkeepReport
     from muniment.handles.value_space import ValueSpace
-    from muniment.memory.documents.records import CorpusDocument
+    from muniment.memory.documents import CorpusDocument
     from muniment.memory.extraction import ExtractionReport
     from muniment.moving.portable import MoveReport, System
     from muniment.store.context import Context

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from muniment.handles.run_ledger import RunLedger
     from muniment.handles.run_log import RunLogHandle
     from muniment.handles.run_memory import RunMemory
-    from muniment.memory.episodes.given_summary import GivenSummary
-    from muniment.memory.facts.candidate_records import Candidate
-    from muniment.memory.hits import Hit
+    from muniment.memory._fact_records import Candidate
     from muniment.memory.patches import Writer
     from muniment.memory.profile import Profile
+    from muniment.memory.search import Hit
+    from muniment.memory.sessions import GivenSummary
     from muniment.packets.builds import Build
     from muniment.store.admission import Admitted
     from muniment.store.context import Context
@@ -298,7 +298,7 @@ class Run:
         grant (else `Forbidden`). A source that is not this user's evidence is `NotFound`. Without a `confidence` it is
         0.5, or what the policy gives to the user's own words where they are quoted: 0.9, and the notes say so.
         """
-        from muniment.memory import fact_writing as facts
+        from muniment.memory import facts as facts
 
         request = facts.request_fact(
             key=key, value=value, sources=sources, confidence=confidence, scope_level=scope_level,
@@ -326,7 +326,7 @@ class Run:
         In the order in which they were first held, oldest first or newest (`desc`).
         """
         from muniment.core.listing import list_query, read_listing
-        from muniment.memory.lists.facts import page_facts
+        from muniment.memory.facts import page_facts
 
         def read(asked: ListQuery) -> Iterator[Placed[Fact]]:
             return page_facts(self._writer(), key, at, asked, include_all=include_all)
@@ -405,7 +405,7 @@ class Run:
     ) -> Candidate:
         """Propose a fact. Policy promotes it at once where it is sure; else it waits for a decision. It says why."""
         from muniment.memory import candidates
-        from muniment.memory import fact_writing as facts
+        from muniment.memory import facts as facts
 
         request = facts.request_fact(key=key, value=value, sources=sources, quote=quote, confidence=confidence)
         if reason is not None and not isinstance(reason, str):
@@ -419,7 +419,7 @@ class Run:
         It has no more trust than its sources, and is forgotten with any of them. A source that is not this user's
         evidence is `NotFound`.
         """
-        from muniment.memory import summary_writing
+        from muniment.memory import sessions as summary_writing
 
         return summary_writing.summarize(self._writer(), text, sources)
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from muniment.contracts.packet import Fact, InsightItem, Procedure, ValidationState
     from muniment.core.listing import Listing, ListQuery, Placed
     from muniment.core.scope import ScopeLevel
-    from muniment.memory.facts.candidate_records import Candidate, CandidateStatus, Unheard
+    from muniment.memory._fact_records import Candidate, CandidateStatus, Unheard
     from muniment.memory.patches import Writer
 
 __all__ = ["RunMemory"]
@@ -28,20 +28,20 @@ class RunMemory:
 
     def dispute(self, fact_id: str, *, sources: Iterable[str] = (), reason: str | None = None) -> Fact:
         """Object to a fact: it is left out until it is remembered anew or retracted."""
-        from muniment.memory import fact_writing as facts
+        from muniment.memory import facts as facts
 
         return facts.dispute_fact(self._writer(), fact_id, sources, reason)
 
     def retract(self, fact_id: str, *, sources: Iterable[str] = (), reason: str | None = None) -> Fact:
         """Take a fact back: it stays as history, deprecated."""
-        from muniment.memory import fact_writing as facts
+        from muniment.memory import facts as facts
 
         return facts.retract_fact(self._writer(), fact_id, sources, reason)
 
     def fact_history(self, key: str, *, limit: int | None = None, cursor: str | None = None) -> Listing[Fact]:
         """Everything that was ever held of a key, oldest first."""
         from muniment.core.listing import list_items
-        from muniment.memory.fact_reading import fact_history
+        from muniment.memory.facts import fact_history
 
         return list_items("fact_history", fact_history(self._writer(), key), limit, cursor)
 
@@ -94,7 +94,7 @@ class RunMemory:
     ) -> Listing[Candidate]:
         """This user's candidates and their fates, oldest first."""
         from muniment.core.listing import list_query, read_listing
-        from muniment.memory.lists.candidates import page_candidates
+        from muniment.memory.candidates import page_candidates
 
         def read(asked: ListQuery) -> Iterator[Placed[Candidate]]:
             return page_candidates(self._writer(), status, asked)

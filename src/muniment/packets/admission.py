@@ -14,7 +14,7 @@ from muniment.core.scope import Trust
 from muniment.core.text.analyzer import analyze
 from muniment.core.text.sentences import words_of
 from muniment.errors import InvalidInput
-from muniment.memory.results.tool_text import call_without_failure
+from muniment.memory.tool_results import call_without_failure
 from muniment.memory.turns import Turn
 from muniment.packets.cues import AskedCues
 from muniment.packets.explain import Reason

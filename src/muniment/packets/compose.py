@@ -33,7 +33,7 @@ from muniment.core.canonical import Written, canonical_bytes
 from muniment.core.policy import ComposePolicy
 from muniment.core.ports.models import TokenCounter, adds_lines, weighing
 from muniment.core.record import JsonObject, JsonValue, Record
-from muniment.memory.facts.records import is_instruction
+from muniment.memory._fact_records import is_instruction
 from muniment.packets.admission import Admission, emitted_ts
 from muniment.packets.allocate import (
     TYPICAL_MARK,

@@ -14,7 +14,7 @@ from muniment.contracts.packet import OpenLoop, ToolEvidence
 from muniment.core.policy import ComposePolicy
 from muniment.core.text.analyzer import analyze
 from muniment.core.text.sentences import Seen, Words, read_words, with_marks
-from muniment.memory.results.asked_calls import asks_how_often
+from muniment.memory.tool_results import asks_how_often
 from muniment.memory.turns import SessionLine, Turn, told_text
 from muniment.packets.admission import Admission, emitted_ts, instant_order
 from muniment.packets.allocate import TYPICAL_MARK, Candidate, Fits, IsShown, Offer, Step, typical_mark

@@ -16,9 +16,8 @@ from muniment.core.policy import Policy
 from muniment.core.ports.engine import Reader
 from muniment.core.text.analyzer import analyze, term_hash
 from muniment.memory._index import Ints, StoredIndex, role_number
-from muniment.memory.labels import labelled_turns
 from muniment.memory.ranking import Reach
-from muniment.memory.search import FoundTurn, find_turns
+from muniment.memory.search import FoundTurn, find_turns, labelled_turns
 from muniment.memory.turn_reading import turns_by_id
 from muniment.packets.cues import AskedCues
 from muniment.packets.pool import CUE_PART, SAID_LATELY, ComposeRequest, HitCandidate, NotGathered

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from muniment.memory.reasons import match_text, read_wanted
-from muniment.memory.results.asked_calls import asks_how_often
+from muniment.memory.evidence import match_text, read_wanted
+from muniment.memory.tool_results import asks_how_often
 from muniment.memory.turns import told_text
 from muniment.packets.admission import Admission
 from muniment.packets.allocate import Allocation

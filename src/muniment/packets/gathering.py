@@ -12,23 +12,18 @@ from muniment.core.policy import ComposePolicy, FactPolicy, Policy
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.scope import Scope
 from muniment.core.text.analyzer import term_hash
+from muniment.memory._fact_records import StoredInsight, StoredProcedure, is_many_valued, words_of
 from muniment.memory._index import ROLES, StoredIndex
-from muniment.memory.caches import TurnCache
-from muniment.memory.episodes.loops import open_loops
-from muniment.memory.episodes.turns import ReadTurn
-from muniment.memory.fact_reading import FoundFact, find_facts
+from muniment.memory.evidence import NOTHING, Wanted, match_text, read_wanted
 from muniment.memory.fact_rows import LEVELS, level_of, newest_facts
-from muniment.memory.facts.projection import words_of
-from muniment.memory.facts.records import StoredInsight, StoredProcedure
-from muniment.memory.facts.rules import is_many_valued
+from muniment.memory.facts import FoundFact, find_facts
 from muniment.memory.index import load_index
 from muniment.memory.profile import LASTING_MIN, build_profile
 from muniment.memory.query import QUERY_CHARS_MAX
-from muniment.memory.reasons import NOTHING, Wanted, match_text, read_wanted
-from muniment.memory.results.call_marks import changed, did
-from muniment.memory.results.effects import WRITE
-from muniment.memory.summary_writing import summary_lines
-from muniment.memory.turn_reading import last_turns, turns_by_id
+from muniment.memory.sessions import open_loops, summary_lines
+from muniment.memory.tool_results import WRITE, changed, did
+from muniment.memory.turn_reading import TurnCache, last_turns, turns_by_id
+from muniment.memory.turns import ReadTurn
 from muniment.packets.admission import barred
 from muniment.packets.cued_turns import find_hits, read_cued, with_newer_results, with_newest_own
 from muniment.packets.cues import AskedCues

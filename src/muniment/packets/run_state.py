@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from muniment.core.policy import ComposePolicy
     from muniment.core.ports.engine import Reader
     from muniment.core.scope import Scope
-    from muniment.memory.reasons import Wanted
+    from muniment.memory.evidence import Wanted
 
 __all__ = ["OPEN_LOOPS", "GatheredRun", "gather_run", "task_of"]
 

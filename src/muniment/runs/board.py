@@ -21,10 +21,8 @@ from muniment.core.ports.rows import by_ids, select
 from muniment.core.ports.schema import ENTRIES, ITEMS, LINKS
 from muniment.core.scope import LEDGER_CORPUS, Trust
 from muniment.core.text.analyzer import analyze, stem
-from muniment.memory.reasons import match_text
-from muniment.memory.results.call_marks import reads_as_failed, words_of_name
-from muniment.memory.results.effects import READ, effect_of_name
-from muniment.memory.results.tool_text import is_chunk
+from muniment.memory.evidence import match_text
+from muniment.memory.tool_results import READ, effect_of_name, is_chunk, reads_as_failed, words_of_name
 from muniment.runs.fold import TOOL_FAILURE
 from muniment.runs.records import OpenQuestion, RunConflict
 from muniment.store.injection import reads_like_instructions
@@ -34,7 +32,7 @@ from muniment.store.ledger import INSTRUCTION_LIKE, RunState, read_body
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader
     from muniment.core.scope import Scope
-    from muniment.memory.reasons import Wanted
+    from muniment.memory.evidence import Wanted
 
 __all__ = [
     "AskedQuestion",

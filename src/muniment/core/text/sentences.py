@@ -280,7 +280,7 @@ class Words(NamedTuple):
 def read_words(text: str) -> Words:
     """Take a text apart into the words by which it is compared with others."""
     held = frozenset(words_of(text))
-    turning = [word for word in held if word in _TURNS or not (word.isascii() and word.isalpha()) and turns(word)]
+    turning = [word for word in held if word in _TURNS or (not (word.isascii() and word.isalpha()) and turns(word))]
     return Words(held, tuple(sorted(sorted(held), key=len, reverse=True)), frozenset(turning))
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from muniment.surfaces.cli.terminal import Cell, labelled, one_line, parts_line, strong, table, when
 
 if TYPE_CHECKING:
-    from muniment.memory.hits import Hit
+    from muniment.memory.search import Hit
     from muniment.store.ledger import LedgerEntry
     from muniment.surfaces.cli._command import Call
 
@@ -108,7 +108,7 @@ def source_line(call: Call, event_id: str) -> str:
 
 
 def _speaker(entry: LedgerEntry) -> str:
-    from muniment.memory.results.tool_text import speaker_told
+    from muniment.memory.tool_results import speaker_told
 
     return speaker_told({} if entry.body is None else entry.body.to_wire(), entry.role)
 

@@ -15,8 +15,8 @@ from muniment.surfaces.cli.terminal import counted, one_line, progress_bar, stro
 
 if TYPE_CHECKING:
     from muniment.contracts.packet import Fact
+    from muniment.memory._fact_records import Candidate, Unheard
     from muniment.memory.extraction import ExtractionReport
-    from muniment.memory.facts.candidate_records import Candidate, Unheard
 
 __all__ = ["candidates", "episodes", "events", "extract", "extract_pending", "facts", "profile", "search"]
 

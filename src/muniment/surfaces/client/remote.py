@@ -45,8 +45,8 @@ from muniment.surfaces.operations.table import Handle, Level, Operation
 if TYPE_CHECKING:
     from muniment.core.policy import Policy
     from muniment.core.ports.engine import EngineInfo
-    from muniment.memory.documents.records import CorpusDocument
-    from muniment.memory.hits import Hit
+    from muniment.memory.documents import CorpusDocument
+    from muniment.memory.search import Hit
 
 __all__ = ["RemoteBank", "RemoteCorpus", "RemoteMemory", "RemoteRulebook", "RemoteRun", "RemoteStudy"]
 

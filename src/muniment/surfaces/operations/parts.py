@@ -168,7 +168,7 @@ def resolve_answer(memory: Memory, build_id: str, answer: str, *, tenant_id: str
 
 def fact(run: Run, fact_id: str) -> Fact:
     """A fact by its id: the user's own, or one that the user inherits."""
-    from muniment.memory.fact_reading import view_fact
+    from muniment.memory.facts import view_fact
     from muniment.memory.patches import own_item
 
     def work(reader: Reader) -> Fact:
