@@ -21,7 +21,6 @@ PAGES = (
     "docs/figures.md",
     "docs/recall.md",
     "docs/guides/library.md",
-    "docs/guides/langgraph.md",
     "docs/peers.md",
     "docs/guides/research.md",
     "docs/guides/multi-tenant-server.md",
@@ -155,7 +154,6 @@ POOL_SYSTEMS = (
     ("muniment", "ours"),
     ("shipped", "shipped"),
 )
-POOL_WITHOUT = ("leaning", "traits", "newest", "stretch", "names", "dates", "kinds")
 
 
 def recall_pool(results: dict[str, dict[str, Any]]) -> list[str]:
@@ -166,10 +164,7 @@ def recall_pool(results: dict[str, dict[str, Any]]) -> list[str]:
     lines: list[str] = []
     for title, key in (
         ("R@10", "R@10"),
-        ("R@5", "R@5"),
-        ("R@20", "R@20"),
         ("In 1,024 tokens", "in_1024"),
-        ("In 512 tokens", "in_512"),
     ):
         lines += [f"**{title}**", "", f"| | questions | {head} |", "|---|---|" + "---|" * len(systems)]
         for shown, name in (*sets, ("mean of those with gold turns, the two easy ones aside", "mean")):
@@ -190,17 +185,6 @@ def recall_pool(results: dict[str, dict[str, Any]]) -> list[str]:
             if key in results[f"{name} ours"]:
                 cells = " | ".join(f"{results[f'{name} {system}'][key]:.3f}" for _, system in systems)
                 lines.append(f"| {shown}: {told} | {results[f'{name} ours'][count]} | {cells} |")
-    without = [part for part in POOL_WITHOUT if f"{sets[0][1]} without {part}" in results]
-    if not without:
-        return lines
-    lines += ["", "**What each part brings to R@10**", ""]
-    lines += ["| | muniment | " + " | ".join(without) + " |", "|---|---|" + "---|" * len(without)]
-    for shown, name in (*sets, ("mean", "mean")):
-        if f"{name} ours" in results:
-            lines.append(_pool_parts(results, shown, name, without, "R@10"))
-    for shown, name in sets:
-        if "newest_above_stale" in results[f"{name} ours"]:
-            lines.append(_pool_parts(results, f"{shown}: newest above stale", name, without, "newest_above_stale"))
     return lines
 
 
@@ -244,12 +228,6 @@ def _pool_cell(results: dict[str, dict[str, Any]], name: str, system: str, key: 
         return f"{row[key]:.3f}"
     low, high = row["interval"]
     return f"{row[key]:.3f} (sd {row['sd']:.3f}; {low:.3f}–{high:.3f})"
-
-
-def _pool_parts(results: dict[str, dict[str, Any]], shown: str, name: str, without: list[str], key: str) -> str:
-    ours = results[f"{name} ours"][key]
-    gains = " | ".join(f"{ours - results[f'{name} without {part}'][key]:+.3f}" for part in without)
-    return f"| {shown} | {ours:.3f} | {gains} |"
 
 
 def recall_pool_vectors(results: dict[str, dict[str, Any]]) -> list[str]:
@@ -384,36 +362,6 @@ def peers_recall(results: dict[str, dict[str, Any]]) -> list[str]:
 ANSWERS_MODEL = "qwen2.5-coder-1.5b"
 
 
-def langgraph(results: dict[str, dict[str, Any]]) -> list[str]:
-    """Each call at each number of namespaces, and the checkpointer."""
-    lines = [
-        "| milliseconds of CPU | ours | ours, vectors | `SqliteStore` | `InMemoryStore` | ours ÷ SQLite |",
-        "|---|---|---|---|---|---|",
-    ]
-    names = ("ours_ms", "ours, vectors_ms", "sqlite_ms", "in memory_ms")
-    for name, row in results.items():
-        if "namespaces" in name:
-            told = " | ".join(f"{row[column]:.3g}" for column in names)
-            lines.append(f"| {name} | {told} | {row['ours_over_sqlite']:.2f} |")
-    lines += ["", "| checkpointer | ours | `SqliteSaver` | ours ÷ SQLite |", "|---|---|---|---|"]
-    fresh: dict[str, Any] = {}
-    for name, row in results.items():
-        if name.endswith("bytes"):
-            lines.append(f"| {name} | {row['ours']:,} | {row['sqlite']:,} | {row['ours_over_sqlite']:.2f} |")
-        elif "in a fresh process" in name:
-            fresh = row
-        elif name.startswith("saver"):
-            told = f"{row['ours_ms']:.3g} ms | {row['sqlite_ms']:.3g} ms"
-            lines.append(f"| {name} | {told} | {row['ours_over_sqlite']:.2f} |")
-    lines += [
-        "",
-        f"In a fresh process the last checkpoint is read in {fresh['get_ms']:.0f} ms, and the thread is forgotten,"
-        f" files scrubbed, in {fresh['delete_thread_ms']:.0f} ms (`python -m benchmarks.langgraph`; all take turns in"
-        " one run).",
-    ]
-    return lines
-
-
 def proxy(results: dict[str, dict[str, Any]]) -> list[str]:
     """What the proxy adds to a request, against the same request asked directly in the same run."""
     named = {
@@ -517,7 +465,6 @@ RENDERERS = {
     "verify_facts": verify_facts,
     "research": research,
     "peers_recall": peers_recall,
-    "langgraph": langgraph,
     "learning_model": learning_model,
     "learning": learning,
     "scale": scale,

@@ -128,6 +128,17 @@ def test_a_model_reads_within_a_budget_and_goes_on(here: Path) -> None:
     assert MUNIMENT.failure("extract", "--budget", "money", code=2)["path"] == "$.budget"
 
 
+def test_each_key_is_printed_once(here: Path) -> None:
+    with muniment.open("muniment.db") as mem:
+        run = mem.run(user_id="zoe", session_id="s1")
+        event = run.observe("user", "I live in Rome and eat no meat. No, in Oslo, and meat is fine.")
+        for key, value in (("city", "Rome"), ("diet", "no meat"), ("city", "Oslo"), ("diet", "any")):
+            run.remember(f"user.{key}", value, sources=[event.id])
+    lines = MUNIMENT.text("facts", "--user", "zoe", "--all").splitlines()
+    assert [line for line in lines if not line.startswith(" ")] == ["user.city", "user.diet"]
+    assert [line.split()[0] for line in lines if "[" in line] == ["Rome", "Oslo", "no", "any"]
+
+
 # -- packets ------------------------------------------------------------------------------------------
 
 

@@ -103,7 +103,7 @@ class Call:
     def user(self) -> str:
         """The user whose memory is meant; an error if neither an option nor a setting names one."""
         if not self.settings.user:
-            raise InvalidInput("no user is named", path="$.user", hint="give --user, or set MUNIMENT_USER")
+            raise InvalidInput("no user is named", path="$.user", hint="pass --user, or set MUNIMENT_USER")
         return self.settings.user
 
     @property
@@ -425,6 +425,7 @@ COMMON_OPTIONS: Mapping[str, OptionSpec] = {
     ),
     "exclude_session": OptionSpec("Leave out this session's own messages."),
     "exclude": OptionSpec("Leave out this event; may be repeated.", metavar=_ID),
+    "in_view": OptionSpec("A build that the model still has before it; may be repeated.", metavar=_ID),
     "since": OptionSpec("From this time on (ISO 8601).", metavar=_TIME),
     "until": OptionSpec("Before this time (ISO 8601).", metavar=_TIME),
     "order": OptionSpec("Oldest first (asc) or newest first (desc)."),

@@ -46,7 +46,8 @@ search = Command(
 
 
 def _show_facts(call: Call) -> Iterator[str]:
-    for name, group in groupby(call.answer, key=lambda fact: fact.fact_key):
+    by_key = sorted(call.answer, key=lambda fact: fact.fact_key)  # stable: versions of a key stay in their order
+    for name, group in groupby(by_key, key=lambda fact: fact.fact_key):
         yield strong(name)
         for fact in group:
             yield from _fact_lines(call, fact)

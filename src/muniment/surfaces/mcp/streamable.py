@@ -154,7 +154,7 @@ def place_asked(caller: Caller, headers: Mapping[str, str], store: Settings, set
         raise Forbidden("this key is for one user", hint=f"leave the header {HEADERS['user']} out")
     if not user:
         raise InvalidInput(
-            "whose memory is not said",
+            "no user is named",
             path="$.user",
             hint=f"use a key of one user, or have the client send the header {HEADERS['user']}",
         )
