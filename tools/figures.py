@@ -382,14 +382,6 @@ def proxy(results: dict[str, dict[str, Any]]) -> list[str]:
     return lines
 
 
-def proxy_caches(results: dict[str, dict[str, Any]]) -> list[str]:
-    lines = ["| | prompts | no packet | before the question | behind the system prompt |", "|---|---|---|---|---|"]
-    for name, row in results.items():
-        shares = " | ".join(f"{row[f'{place}_kept']:.0%}" for place in ("none", "question", "system"))
-        lines.append(f"| {name} | {row['prompts']} | {shares} |")
-    return lines
-
-
 def hooks(results: dict[str, dict[str, Any]]) -> list[str]:
     """What the hooks of a coding agent cost, against opening the store for a tool's result."""
     named = {
@@ -447,11 +439,83 @@ def readme(results: dict[str, dict[str, Any]]) -> list[str]:
     return [*head, *(f"| {what} (`benchmarks.{name}`) | {got} | {other} |" for what, name, got, other in rows)]
 
 
+COST_ARMS = (
+    ("a, behind the prompt", "a: behind the system prompt", "#b8c0c8"),
+    ("b, before the question", "b: before the question", "#7d8a97"),
+    ("c, stable head", "c: stable head and a small packet", "#c9a24b"),
+    ("d, append-only", "d: append-only (default)", "#b3423a"),
+)
+COST_SETS = (
+    ("truth", "labelled stores"),
+    ("longmemeval", "LongMemEval"),
+    ("beam_100k", "BEAM 100K"),
+    ("locomo", "LoCoMo"),
+    ("realtalk", "REALTALK"),
+    ("tools", "tool runs"),
+)
+
+
+def cost(results: dict[str, dict[str, Any]]) -> list[str]:
+    """What memory costs by arm: billed input against no memory under each rule, and what was needed and there."""
+    lines = [
+        "| | turns | | OpenAI | Anthropic | Anthropic, 1,024 | Google | DeepSeek | repeated | needed there |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    names = ("openai", "anthropic", "anthropic-1024", "google", "deepseek")
+    for name, shown in COST_SETS:
+        for length in (20, 40, 100):
+            for arm, words, _ in COST_ARMS:
+                row = results.get(f"{name}, {length}, {arm}")
+                if row is None:
+                    continue
+                prices = " | ".join(f"{row[rule][0]:.2f}" for rule in names)
+                if arm.startswith("d"):
+                    prices = " | ".join("{:.2f} ({:.2f}–{:.2f})".format(*row[rule]) for rule in names)
+                needed = "{:.2f} ({:.2f}–{:.2f})".format(*row["present"]) if "present" in row else ""
+                lines.append(f"| {shown} | {length} | {words} | {prices} | {row['repeated'][0]:.2f} | {needed} |")
+    return lines
+
+
+def cost_drawing(results: dict[str, dict[str, Any]]) -> str:
+    """Billed input of forty turns against no memory, by set and arm, under OpenAI's rule."""
+    left, top, row, width, most = 150, 84, 58, 760, 10.0
+    height, ink = top + row * len(COST_SETS) + 16, 'fill="#1f2933"'
+    title = "Billed input of 40 turns, as a multiple of the same chat without memory (rule of OpenAI)"
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+        ' role="img" aria-labelledby="title" font-family="system-ui, sans-serif" font-size="12">',
+        f'<title id="title">{title}</title>',
+        f'<rect width="{width}" height="{height}" rx="10" fill="#fbfaf6"/>',
+        f'<text x="24" y="26" font-size="14" font-weight="600" {ink}>{title}</text>',
+    ]
+    for at, (_, shown, colour) in enumerate(COST_ARMS):
+        x, y = 24 + 330 * (at % 2), 40 + 18 * (at // 2)
+        parts += [
+            f'<rect x="{x}" y="{y}" width="10" height="10" fill="{colour}"/>',
+            f'<text x="{x + 16}" y="{y + 9}" {ink}>{shown}</text>',
+        ]
+    scale = (width - left - 70) / most
+    for at, (name, shown) in enumerate(COST_SETS):
+        y = top + row * at
+        parts.append(f'<text x="{left - 10}" y="{y + 28}" text-anchor="end" {ink}>{shown}</text>')
+        for bar, (arm, _, colour) in enumerate(COST_ARMS):
+            value = results[f"{name}, 40, {arm}"]["openai"][0]
+            length = min(value, most) * scale
+            parts += [
+                f'<rect x="{left}" y="{y + 12 * bar}" width="{length:.0f}" height="9" fill="{colour}"/>',
+                f'<text x="{left + length + 6:.0f}" y="{y + 12 * bar + 9}" font-size="10" {ink}>{value:.2f}</text>',
+            ]
+    one = left + scale
+    bottom = top + row * len(COST_SETS) - 8
+    parts.append(f'<path d="M{one:.0f} {top - 6} L{one:.0f} {bottom}" stroke="#1f2933" stroke-dasharray="3 3"/>')
+    return "\n".join([*parts, "</svg>", ""])
+
+
 RENDERERS = {
+    "cost": cost,
     "readme": readme,
     "hooks": hooks,
     "proxy": proxy,
-    "proxy_caches": proxy_caches,
     "trajectories": trajectories,
     "serve": serve,
     "ledger": ledger,
@@ -499,7 +563,9 @@ def filled(text: str) -> str:
 
 
 def results_of(name: str) -> dict[str, dict[str, Any]]:
-    document = json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text("utf-8"))
+    own = ROOT / "benchmarks" / name / "results" / f"{name}.json"
+    shared = ROOT / "benchmarks" / "results" / f"{name}.json"
+    document = json.loads((own if own.exists() else shared).read_text("utf-8"))
     results: dict[str, dict[str, Any]] = document["results"]
     return results
 
