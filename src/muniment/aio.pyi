@@ -39,12 +39,12 @@ from muniment.learning.rule_state import RuleStage
 from muniment.learning.run_blocks import RunBlocks
 from muniment.learning.stored_memory import IntentParts, MemoryKind, StateParts, Store, StoredMemory
 from muniment.memory._extract_model import ExtractionBudget
-from muniment.memory.documents import Chunk, CorpusDocument
-from muniment.memory.sessions import GivenSummary
-from muniment.memory.extraction import ExtractionReport
 from muniment.memory._fact_records import Candidate, CandidateStatus, Unheard
-from muniment.memory.search import Hit
+from muniment.memory.documents import Chunk, CorpusDocument
+from muniment.memory.extraction import ExtractionReport
 from muniment.memory.profile import Profile
+from muniment.memory.search import Hit
+from muniment.memory.sessions import GivenSummary
 from muniment.memory.turns import EpisodeCandidate
 from muniment.moving.portable import MoveReport, System
 from muniment.packets.builds import Build

@@ -164,7 +164,9 @@ class Command:
 
     @cached_property
     def row(self) -> Operation | None:
-        return find_operation(self.operation) if self.operation else None
+        from muniment.surfaces.operations.rows import operation_named
+
+        return operation_named(self.operation) if self.operation else None
 
     @cached_property
     def signature(self) -> Signature:
@@ -285,7 +287,10 @@ class Command:
         for name in _SCOPE:
             if name in taken and name not in self.left_out and name not in self.opening.own:
                 self._take_from_settings(call, taken[name], arguments)
-        target = self.function if self.function is not None else find_operation(self.operation).target
+        target = self.function
+        if target is None:
+            assert self.row is not None
+            target = self.row.target
         ask = partial(target, call.handle, **arguments)
         return ask() if self.around is None else self.around(call, ask)
 
@@ -336,13 +341,6 @@ def wire(value: Any) -> Any:
     if isinstance(value, list | tuple | Listing):
         return [wire(each) for each in value]
     return value
-
-
-def find_operation(name: str) -> Operation:
-    """The operation of this name; of several, the first."""
-    from muniment.surfaces.operations.rows import OPERATIONS
-
-    return next(each for each in OPERATIONS if each.id == name)
 
 
 # -- results and errors -------------------------------------------------------------------------------
