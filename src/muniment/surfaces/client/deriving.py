@@ -7,7 +7,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from muniment.surfaces.operations.rows import OPERATIONS
+from muniment.errors import Forbidden
+from muniment.surfaces.operations.rows import OPERATIONS, REFUSED
 from muniment.surfaces.operations.table import Handle, class_at
 
 __all__ = ["Asks", "derived"]
@@ -33,9 +34,19 @@ def derived(place: str) -> Callable[[type], type]:
                 setattr(cls, operation.call, property(_reading(operation.handle, name), doc=member.__doc__))
             elif member is not None:
                 setattr(cls, operation.call, _asking(operation.handle, name, member))
+        for call in (name.removeprefix(f"{place}.") for name in REFUSED if name.rpartition(".")[0] == place):
+            setattr(cls, call, _refusing(call, inspect.getattr_static(class_at(place), call)))
         return cls
 
     return fill
+
+
+def _refusing(call: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def refuse(*_given: Any, **_named: Any) -> Any:
+        raise Forbidden(f"{call} is not for a connection", hint="call it where the store is opened")
+
+    return refuse
 
 
 def _reading(handle: Handle, name: str) -> Callable[[Asks], Any]:

@@ -40,7 +40,7 @@ from muniment.surfaces.client.subhandles import (
 )
 from muniment.surfaces.operations.handles import ResumedRef, RunRef, SentBuild, StudyRef
 from muniment.surfaces.operations.rows import LOCAL, find_operation
-from muniment.surfaces.operations.table import Handle, Level, Operation
+from muniment.surfaces.operations.table import Handle, Level, Operation, owner_name
 
 if TYPE_CHECKING:
     from muniment.core.policy import Policy
@@ -320,7 +320,8 @@ class _Owned(_Remote):
         return next((level for level in ("user", "agent") if self._owners[f"{level}_id"] is not None), "tenant")
 
     def _names(self) -> dict[str, Any]:
-        return dict(self._owners)
+        owners = self._owners
+        return {"tenant_id": owners["tenant_id"], "owner": owner_name(owners["user_id"], owners["agent_id"])}
 
 
 @derived("bank")
@@ -443,8 +444,6 @@ class RemoteMemory(_Remote, Memory):
         user_id = self._user_id if user_id is None else user_id
         names: dict[str, Any] = {"tenant_id": tenant_id, "user_id": user_id}
         wanted = "store" if tenant_id is None else "tenant" if user_id is None else "user"
-        if arguments.get("agent_id") is not None and find_operation(handle, name, "agent") is not None:
-            wanted = "agent"
         for level in (wanted, "store", "tenant", "user"):
             operation = find_operation(handle, name, level)
             if operation is not None:

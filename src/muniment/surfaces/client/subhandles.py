@@ -21,12 +21,10 @@ from muniment.surfaces.client.kept import RemoteThreadSpace, RemoteValueSpace
 from muniment.surfaces.operations.rows import LOCAL
 
 if TYPE_CHECKING:
-    from muniment.handles.bank import Bank
     from muniment.handles.thread_space import ThreadSpace
     from muniment.handles.upkeep.records import UpkeepKind, UpkeepReport
     from muniment.handles.value_space import ValueSpace
     from muniment.surfaces.client.remote import RemoteMemory, RemoteRun
-    from muniment.surfaces.operations.handles import BankRef
     from muniment.surfaces.operations.table import Handle
 
 __all__ = [
@@ -92,10 +90,6 @@ class RemoteMemoryLog(_OfMemory, MemoryLog):
 class RemoteMemoryLearning(_OfMemory, MemoryLearning):
     """What verified runs taught, over a connection. See `muniment.Memory.learning`."""
 
-    def bank_of(self, record_id: str, *, tenant_id: str = DEFAULT_TENANT) -> Bank:
-        ref: BankRef = self._ask("memory", "bank_of", {"record_id": record_id, "tenant_id": tenant_id})
-        return self._memory.bank(user_id=ref.user_id, agent_id=ref.agent_id, tenant_id=tenant_id)
-
 
 @derived("memory.store")
 class RemoteMemoryStore(_OfMemory, MemoryStore):
@@ -145,19 +139,16 @@ class RemoteMemoryStore(_OfMemory, MemoryStore):
         if agent_id != "agent":
             raise InvalidInput("agent_id cannot be given over a connection", path="$.agent_id")
         named, opened = portable_lines(source)  # what is wrong with it is said at home
-        asked = "check_memory" if dry_run else "import_memory"
+        if dry_run:
+            raise InvalidInput("dry_run cannot be given over a connection", path="$.dry_run")
         place = {"tenant_id": tenant_id, "user_id": user_id or named}
-        return self._memory._connection.upload(self._memory._located("memory", asked, place), opened(), progress)
+        return self._memory._connection.upload(
+            self._memory._located("memory", "import_memory", place), opened(), progress
+        )
 
     def export_memory(self, *, user_id: str, tenant_id: str = DEFAULT_TENANT) -> Iterator[bytes]:
         given = {"tenant_id": tenant_id, "user_id": user_id}
         return self._memory._connection.lines(self._memory._located("memory", "export_memory", given))
-
-    def index(self, *, tenant_id: str = DEFAULT_TENANT, progress: Callable[[int], None] | None = None) -> int:
-        return self._brought(tenant_id, "index", progress)
-
-    def reembed(self, *, tenant_id: str = DEFAULT_TENANT, progress: Callable[[int], None] | None = None) -> int:
-        return self._brought(tenant_id, "reembed", progress)
 
     def upkeep(
         self,
@@ -172,14 +163,6 @@ class RemoteMemoryStore(_OfMemory, MemoryStore):
         given = {"tenant_id": tenant_id, "kinds": list(kinds_given(kinds)), "lease_seconds": lease_given(lease_seconds)}
         ask = self._memory._located("memory", "upkeep", given)
         done: UpkeepReport = connection.ask(ask) if progress is None else connection.work(ask, progress)
-        return done
-
-    def _brought(self, tenant_id: str, name: str, progress: Callable[[int], None] | None) -> int:
-        """How many turns the server has brought along; with `progress` it tells of it meanwhile."""
-        check_progress(progress)
-        connection = self._memory._connection
-        ask = self._memory._located("memory", name, {"tenant_id": tenant_id})
-        done: int = connection.ask(ask) if progress is None else connection.work(ask, progress)
         return done
 
 
