@@ -51,8 +51,8 @@ def _show_view(call: Call) -> Iterator[str]:
 
 in_view = Command(
     "memory.in_view",
-    noun="lines",
     _show_view,
+    noun="lines",
     arguments={"build_id": "BUILD"},
     about="In a conversation whose packets stay where they were sent: the lines of the earlier ones, with the packet "
     "that shows each, and then its own.",
