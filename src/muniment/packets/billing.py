@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.core.canonical import canonical_text
 from muniment.core.listing import list_query
@@ -181,8 +181,16 @@ def bill_run(ctx: Context, tenant_id: str, run_id: str) -> RunBill:
     for rule in rules():
         mine, plain = bill(rule, told), bill(rule, bare)
         ratio = mine.price / plain.price if plain.price else 1.0
-        charged = (ChargedTokens(**each._asdict()) for each in (mine, plain))
-        made.append(RuleBill(**_named(rule), **dict(zip(_SIDES, charged, strict=True)), ratio=round(ratio, 3)))
+        made.append(
+            RuleBill(
+                rule=rule.name,
+                models=rule.models,
+                as_of=rule.as_of,
+                with_memory=ChargedTokens(**mine._asdict()),
+                without_memory=ChargedTokens(**plain._asdict()),
+                ratio=round(ratio, 3),
+            )
+        )
     return RunBill(
         run_id=run_id,
         session_id=scope.session_id,
@@ -192,13 +200,6 @@ def bill_run(ctx: Context, tenant_id: str, run_id: str) -> RunBill:
         forgotten_packets=recorded.forgotten,
         rules=tuple(made),
     )
-
-
-_SIDES = ("with_memory", "without_memory")
-
-
-def _named(rule: BillingRule) -> dict[str, Any]:
-    return {"rule": rule.name, "models": rule.models, "as_of": rule.as_of}
 
 
 class _Recorded(NamedTuple):
@@ -240,10 +241,8 @@ def _recorded_requests(ctx: Context, tenant_id: str, entries: Sequence[LedgerEnt
         else:
             view = [id_ for id_ in (*build.in_view, build_id) if id_ in asked_at]
             before = {asked_at[id_]: sent.text for id_ in view if (sent := builds[id_]) is not None and sent.text}
-            shown = [
-                part for place in range(at) for part in ([before[place]] if place in before else []) + [texts[place]]
-            ]
-            with_memory.append([*prompts, *shown])
+            shown = [(before[place], texts[place]) if place in before else (texts[place],) for place in range(at)]
+            with_memory.append([*prompts, *chain.from_iterable(shown)])
     return _Recorded(with_memory, without_memory, sum(build is None for build in builds.values()))
 
 
