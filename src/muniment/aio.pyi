@@ -25,18 +25,18 @@ from muniment.handles.study import Agent, StudyStatus
 from muniment.handles.thread_space import ThreadSpace
 from muniment.handles.upkeep.records import UpkeepKind, UpkeepReport
 from muniment.handles.value_space import ValueSpace
-from muniment.learning.fold.executing import Applied
+from muniment.learning._operations import Applied
 from muniment.learning.folding import Learned
 from muniment.learning.lesson_adding import AddedLesson
-from muniment.learning.lesson_state import LessonStage
-from muniment.learning.lessons.records import Lesson, LessonDecision, LessonStory, RunLessons
+from muniment.learning.records import LessonStage
+from muniment.learning.records import Lesson, LessonDecision, LessonStory, RunLessons
 from muniment.learning.plans import PlanState
-from muniment.learning.proposals.records import LessonReport
+from muniment.learning._lesson_writing import LessonReport
 from muniment.learning.recalling import Recall
-from muniment.learning.reuse.puct import PuctTerms
-from muniment.learning.rule_state import RuleStage
-from muniment.learning.run_blocks import RunBlocks
-from muniment.learning.stored_memory import IntentParts, MemoryKind, StateParts, Store, StoredMemory
+from muniment.learning.puct import PuctTerms
+from muniment.learning.records import RuleStage
+from muniment.learning.records import RunBlocks
+from muniment.learning.records import IntentParts, MemoryKind, StateParts, Store, StoredMemory
 from muniment.memory._extract_model import ExtractionBudget
 from muniment.memory.documents.records import Chunk, CorpusDocument
 from muniment.memory.episodes.given_summary import GivenSummary

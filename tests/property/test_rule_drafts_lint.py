@@ -13,10 +13,10 @@ from effort import examples
 from muniment.contracts.rules import RuleRecord
 from muniment.core.outside.token_counters import load_token_counter
 from muniment.core.policy import FoldPolicy, LintPolicy
-from muniment.learning.fold.contrast import contrast, window
-from muniment.learning.fold.drafts import drafts
-from muniment.learning.fold.wording import Writer
-from muniment.learning.stored_memory import IntentParts, RunFacts, StepFacts
+from muniment.learning._contrast import contrast, window
+from muniment.learning._drafts import drafts
+from muniment.learning._episodes import Writer
+from muniment.learning.records import IntentParts, RunFacts, StepFacts
 from muniment.rules._consolidate import rule_of
 from muniment.rules._lint import is_clean, lint_rule
 from muniment.rules._records import LintFinding

@@ -22,7 +22,7 @@ from muniment.contracts.learning import (
 )
 from muniment.contracts.rules import DistillDraft
 from muniment.contracts.runs import EventLog, TraceCapsule
-from muniment.learning.stored_memory import StoredMemory
+from muniment.learning.records import StoredMemory
 from products import for_each
 
 INTENT = {"domain_tag": "math", "task_family": "countdown"}

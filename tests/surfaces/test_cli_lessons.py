@@ -9,7 +9,7 @@ import pytest
 from cli_room import Commands, in_folder
 
 import muniment
-from muniment.learning.lessons.records import Lesson, LessonDecision, LessonStory
+from muniment.learning.records import Lesson, LessonDecision, LessonStory
 
 COMMANDS = Commands()
 call, text, document, failure = COMMANDS.call, COMMANDS.text, COMMANDS.document, COMMANDS.failure

@@ -24,7 +24,7 @@ from rules_room import (  # noqa: F401
 
 import muniment
 from muniment.contracts.rules import CandidateSelectRequest, CandidateSelectResponse
-from muniment.learning.stored_memory import StoredMemory
+from muniment.learning.records import StoredMemory
 from muniment.rules._records import GateReport, LintFinding, PromotionReport, ReplayReport, RulebookRevision
 from muniment.rules._select import in_arm
 from muniment.surfaces.cli.hints import in_words_of_commands

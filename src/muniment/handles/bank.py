@@ -27,8 +27,8 @@ from muniment.core.requests import Expect, FromOne, Request, checked, one_of
 from muniment.core.scope import BANK_PREFIX, bank_level
 from muniment.errors import InvalidInput, NotFound
 from muniment.learning.banks import find_memory, list_memories
-from muniment.learning.lessons.counting import with_counts
-from muniment.learning.stored_memory import STORES, MemoryKind, Store
+from muniment.learning.records import STORES, MemoryKind, Store
+from muniment.learning.uses import with_counts
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -39,15 +39,13 @@ if TYPE_CHECKING:
     from muniment.core.policy import FlowEstimatorKind
     from muniment.core.ports.engine import Reader
     from muniment.core.scope import Scope
-    from muniment.learning.fold.executing import Applied
+    from muniment.learning._lesson_writing import LessonReport
+    from muniment.learning._operations import Applied
     from muniment.learning.lesson_adding import AddedLesson
-    from muniment.learning.lesson_state import LessonStage
-    from muniment.learning.lessons.records import Lesson, LessonDecision, LessonStory
-    from muniment.learning.listing import LessonBank
+    from muniment.learning.lessons import LessonBank
     from muniment.learning.plans import PlanState
-    from muniment.learning.proposals.records import LessonReport
-    from muniment.learning.reuse.puct import PuctTerms
-    from muniment.learning.stored_memory import IntentParts, StoredMemory
+    from muniment.learning.puct import PuctTerms
+    from muniment.learning.records import IntentParts, Lesson, LessonDecision, LessonStage, LessonStory, StoredMemory
     from muniment.store.context import Context
 
 __all__ = ["Bank", "kinds_asked"]
@@ -205,14 +203,14 @@ class Bank:
         `q`: words of its text, its condition or its id; `since`, `until`: learnt in that time; `around` a lesson.
         """
         from muniment.core.listing import listing_given, shown
-        from muniment.learning.listing import page_lessons
+        from muniment.learning.lessons import page_lessons
 
         asked = listing_given(order=order, since=since, until=until, q=q, around=around, limit=limit)
         return list(shown(page_lessons(self._lessons, stage, asked), asked))
 
     def lesson(self, lesson_id: str) -> LessonStory:
         """A lesson with its life: every change and why, the runs it came from, the runs that had it or did without."""
-        from muniment.learning.listing import get_lesson
+        from muniment.learning.lessons import get_lesson
 
         return get_lesson(self._lessons, lesson_id)
 
@@ -320,8 +318,8 @@ class Bank:
     ) -> tuple[ReuseSelectMeta, tuple[PuctTerms, ...]]:
         """The seed to start from by PUCT, of a bucket or of all, with every term of every seed."""
         from muniment.learning.keys import has_expired
+        from muniment.learning.puct import SeedState, select_seed
         from muniment.learning.recalling import bucket_given
-        from muniment.learning.reuse.puct import SeedState, select_seed
         from muniment.memory.patches import texts_of
 
         bucket_key, tags = bucket_given(bucket_key), texts_of(tags, "$.tags")

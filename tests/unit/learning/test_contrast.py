@@ -13,10 +13,10 @@ from run_makers import call, greedy_against_random, many_runs, run, runs_with
 from effort import examples
 from muniment.core.policy import FoldPolicy
 from muniment.core.stats import Beta, prob_greater
-from muniment.learning.fold.advice import advice_of
-from muniment.learning.fold.contrast import associations, contrast, separations_of, window
-from muniment.learning.fold.features import features_of
-from muniment.learning.stored_memory import IntentParts, RunFacts
+from muniment.learning._drafts import advice_of
+from muniment.learning._contrast import associations, contrast, separations_of, window
+from muniment.learning._features import features_of
+from muniment.learning.records import IntentParts, RunFacts
 
 POLICY = FoldPolicy()
 

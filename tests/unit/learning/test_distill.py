@@ -23,11 +23,11 @@ from run_makers import (
 from effort import examples
 from muniment.contracts.learning import ConditionalTactic, ReasoningMemory, ReuseStateRecord
 from muniment.core.predicates import parse
-from muniment.learning.fold.contrast import contrast, window
-from muniment.learning.fold.distill import Distilling, episode, seed, tactic
-from muniment.learning.fold.wording import Writer
+from muniment.learning._contrast import contrast, window
+from muniment.learning._distill import Distilling, episode, seed, tactic
+from muniment.learning._episodes import Writer
 from muniment.learning.keys import intent_key
-from muniment.learning.stored_memory import RunFacts
+from muniment.learning.records import RunFacts
 
 ROOM = POLICY.fold.summary_tokens_max
 DISTILLING = Distilling(POLICY, NOW, Writer(count_words, ROOM, clean))

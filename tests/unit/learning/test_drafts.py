@@ -11,11 +11,11 @@ from run_makers import NOW, call, clean, count_words, greedy_against_random, man
 from effort import examples
 from muniment.contracts.rules import DistillDraft
 from muniment.core.policy import FoldPolicy, LearnPolicy
-from muniment.learning.fold.contrast import contrast, window
-from muniment.learning.fold.distill import Distilling, tactic
-from muniment.learning.fold.drafts import cluster_of, drafts
-from muniment.learning.fold.wording import Writer
-from muniment.learning.stored_memory import RunFacts
+from muniment.learning._contrast import contrast, window
+from muniment.learning._distill import Distilling, tactic
+from muniment.learning._drafts import cluster_of, drafts
+from muniment.learning._episodes import Writer
+from muniment.learning.records import RunFacts
 from muniment.verify.taxonomy import FAILURE_KINDS
 
 POLICY = FoldPolicy()

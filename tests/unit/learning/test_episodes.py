@@ -22,11 +22,11 @@ from muniment.learning._episodes import (
     task_form,
     transcript,
 )
-from muniment.learning.fold.distill import Distilling, episode
-from muniment.learning.fold.features import features_of
-from muniment.learning.fold.run_logs import without_words
-from muniment.learning.fold.wording import Writer
-from muniment.learning.stored_memory import RunFacts
+from muniment.learning._distill import Distilling, episode
+from muniment.learning._features import features_of
+from muniment.learning.event_logs import without_words
+from muniment.learning._episodes import Writer
+from muniment.learning.records import RunFacts
 from products import for_each
 
 TRACE = "Traceback (most recent call last): File \"src/billing/round.py\", line 3 KeyError: 'parcel_id'"

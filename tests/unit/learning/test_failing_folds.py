@@ -16,7 +16,7 @@ import muniment
 from muniment.errors import EmbedderUnreachable, InvalidInput, LearningFailed
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
-from muniment.learning.proposals.records import LessonAnswer
+from muniment.learning._lesson_writing import LessonAnswer
 
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}
 INTENT = {"domain_tag": "travel", "task_family": "booking"}

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from run_makers import any_runs, call, run, say
 
 from effort import examples
-from muniment.learning.fold.features import features_of, group_of, scalar_text, with_features
-from muniment.learning.stored_memory import Feature, RunFacts, StateParts
+from muniment.learning._features import features_of, group_of, scalar_text, with_features
+from muniment.learning.records import Feature, RunFacts, StateParts
 from products import for_each
 
 

@@ -22,7 +22,7 @@ from muniment.learning._hints import (
     tool_likeness,
     weigh,
 )
-from muniment.learning.stored_memory import StoredMemory, Tally
+from muniment.learning.records import StoredMemory, Tally
 
 NOW = "2026-01-02T00:00:00Z"
 POLICY = LearnPolicy()

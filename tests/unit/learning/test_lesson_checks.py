@@ -8,11 +8,11 @@ import pytest
 from run_makers import NOW, count_words
 
 from muniment.errors import ModelMalformed
-from muniment.learning.proposals.checks import Standards, check_lesson
-from muniment.learning.proposals.forbidding import advice_of
-from muniment.learning.proposals.names import names_in
-from muniment.learning.proposals.prompts import answer_schema, labels_of, messages_of, read_answer
-from muniment.learning.proposals.records import LessonProposal, LessonQuestion, ShownEvent, ShownRun
+from muniment.learning._lesson_writing import Standards, check_lesson
+from muniment.learning._lesson_writing import advice_of
+from muniment.learning._lesson_writing import names_in
+from muniment.learning._lesson_writing import answer_schema, labels_of, messages_of, read_answer
+from muniment.learning._lesson_writing import LessonProposal, LessonQuestion, ShownEvent, ShownRun
 from muniment.store.injection import has_injection_form
 from muniment.store.secrets import find_secret
 from products import for_each

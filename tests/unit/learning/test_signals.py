@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from muniment.handles.memory import Memory
-from muniment.learning.fold.signals import derived_bucket, derived_cluster, error_shape, failure_sign, is_telling
-from muniment.learning.stored_memory import IntentParts, StepFacts
+from muniment.learning.event_logs import derived_bucket, derived_cluster, error_shape, failure_sign, is_telling
+from muniment.learning.records import IntentParts, StepFacts
 from products import for_each
 
 FAIL = {"verifier_id": "v", "verdict": "FAIL", "outcome": "FAIL"}

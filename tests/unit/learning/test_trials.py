@@ -9,8 +9,8 @@ import pytest
 
 from muniment.core.policy import LessonPolicy
 from muniment.learning._trials import draw_arms, left_idle, next_state, outlived, stage_of, started
-from muniment.learning.lesson_state import LessonUse
-from muniment.learning.stored_memory import StoredMemory
+from muniment.learning.records import LessonUse
+from muniment.learning.records import StoredMemory
 from products import for_each
 
 POLICY = LessonPolicy()

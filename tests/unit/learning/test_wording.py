@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from run_makers import clean, count_words
 
 from effort import examples
-from muniment.learning.fold.wording import Writer
+from muniment.learning._episodes import Writer
 
 WRITER = Writer(count_words, 8, clean)
 

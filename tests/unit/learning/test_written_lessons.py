@@ -12,7 +12,7 @@ from lesson_makers import EDIT, FAIL, GOOD, INTENT, PASS, TESTED, fold, lesson, 
 import muniment
 from muniment.errors import InvalidInput, ModelRefused
 from muniment.handles.memory import Memory
-from muniment.learning.proposals.records import LessonAnswer, LessonProposal, LessonQuestion
+from muniment.learning._lesson_writing import LessonAnswer, LessonProposal, LessonQuestion
 
 SAID = "When cart.py was edited: Call run_tests on tests/test_cart.py."
 

@@ -11,8 +11,7 @@ from muniment.surfaces.cli.parameters import Word
 from muniment.surfaces.cli.terminal import Cell, coloured, counted, one_line, strong, table, when
 
 if TYPE_CHECKING:
-    from muniment.learning.lessons.records import Lesson, LessonDecision, LessonEffect, LessonRun, LessonStory
-    from muniment.learning.stored_memory import Tally
+    from muniment.learning.records import Lesson, LessonDecision, LessonEffect, LessonRun, LessonStory, Tally
 
 __all__ = ["drop", "list_", "show", "sign"]
 
@@ -99,7 +98,7 @@ def _parts(lesson: LessonStory) -> Iterator[tuple[str, str]]:
         without = f", {lesson.cost_without:g} without" if lesson.cost_without is not None else ""
         yield "cost", f"{lesson.cost:g} a run with it{without}"
     yield "origin", lesson.origin
-    yield "kept as", ", ".join(f"{each.kind} {each.id} ({each.stage})" for each in lesson.kept_as)
+    yield "kept as", lesson.kind
     if lesson.evidence.event_ids:
         yield "cites", ", ".join(lesson.evidence.event_ids)
     if lesson.learnt_from:
@@ -134,7 +133,7 @@ show = Command(
     _show_story,
     arguments=_LESSON,
     calls=("memory.bank_of",),
-    about="Found in whichever bank, unless one is named, by the id of anything it is kept as.",
+    about="Found in whichever bank, unless one is named.",
 )
 
 

@@ -16,8 +16,8 @@ from muniment.handles.bank import Bank, kinds_asked
 from muniment.handles.memory import Memory
 from muniment.handles.rulebook import Rulebook
 from muniment.handles.run import Run
-from muniment.learning.listing import page_bodies, page_lessons, page_memories, page_plans
-from muniment.learning.proposals.records import LessonReport
+from muniment.learning._lesson_writing import LessonReport
+from muniment.learning.lessons import page_bodies, page_lessons, page_memories, page_plans
 from muniment.memory.corpus import Corpus
 from muniment.memory.lists.candidates import page_candidates, page_documents
 from muniment.memory.lists.episodes import list_episodes

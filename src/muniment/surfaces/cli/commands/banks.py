@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from muniment.contracts.learning import MemoryActionPlan, MemoryActionRecord
     from muniment.contracts.runs import EventLog
     from muniment.handles.bank import Bank
-    from muniment.learning.fold.executing import Applied
+    from muniment.learning._operations import Applied
     from muniment.learning.lesson_adding import AddedLesson
     from muniment.learning.plans import PlanState
-    from muniment.learning.stored_memory import StoredMemory, Tally
+    from muniment.learning.records import StoredMemory, Tally
 
 __all__ = [
     "action_lines",

@@ -10,7 +10,7 @@ import click
 
 from muniment.core.scope import Outcome, Verdict
 from muniment.errors import InvalidInput, NotFound
-from muniment.learning.stored_memory import Store
+from muniment.learning.records import Store
 from muniment.surfaces.cli.calling import Call, Command, wire
 from muniment.surfaces.cli.commands.banks import action_lines, says
 from muniment.surfaces.cli.openings import run_named
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from muniment.handles.run import Run
     from muniment.learning.folding import Learned
     from muniment.learning.recalling import Recall
-    from muniment.learning.stored_memory import StoredMemory
+    from muniment.learning.records import StoredMemory
 
 __all__ = ["flowmap", "fold", "recall"]
 

@@ -10,7 +10,7 @@ from muniment.surfaces.cli.terminal import Cell, bar, one_line, spanned, style, 
 if TYPE_CHECKING:
     from muniment.core.stats import Tally
     from muniment.handles.rulebook import Rulebook
-    from muniment.learning.stored_memory import StoredMemory
+    from muniment.learning.records import StoredMemory
     from muniment.rules._records import GateReport, LintFinding
     from muniment.rules._statistics import RuleStats
     from muniment.surfaces.cli.calling import Call

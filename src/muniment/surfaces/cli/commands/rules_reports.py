@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from muniment.contracts.rules import RuleRecord
     from muniment.core.policy import RulePolicy
     from muniment.handles.rulebook import Rulebook
-    from muniment.learning.stored_memory import StoredMemory
+    from muniment.learning.records import StoredMemory
     from muniment.rules._gate import CanaryVerdict
     from muniment.rules._records import GateReport, LintFinding, ReplayReport
     from muniment.rules.selection import RuleSelection

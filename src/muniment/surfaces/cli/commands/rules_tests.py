@@ -39,7 +39,7 @@ from muniment.surfaces.cli.terminal import (
 if TYPE_CHECKING:
     from muniment.contracts.rules import RegressionTestSpec
     from muniment.core.scope import RuleType
-    from muniment.learning.stored_memory import StoredMemory
+    from muniment.learning.records import StoredMemory
     from muniment.rules._records import AdvancedRule, AdvanceReport, GateReport, ReplayReport
     from muniment.rules.rulebook import RuleTest, Submitted
     from muniment.verify.constraint_files import ConstraintSet

@@ -24,7 +24,7 @@ from muniment.surfaces.cli.terminal import Cell, as_is, counted, labelled, said,
 
 if TYPE_CHECKING:
     from muniment.handles.rulebook import Rulebook
-    from muniment.learning.stored_memory import StoredMemory
+    from muniment.learning.records import StoredMemory
     from muniment.rules._gate import CanaryVerdict
     from muniment.rules._records import PromotionReport, RulebookRevision
 

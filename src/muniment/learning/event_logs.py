@@ -1,13 +1,16 @@
-"""A finished run told from its ledger: the EventLog, the TraceCapsule, and the facts that a fold reads (RC-12, RC-27).
+"""EventLogs and TraceCapsules of ended runs (RC-12, RC-27): built from the ledger, and read back one by one.
 
-References and figures; of what was said no more than one line of the task, of the answer, and of each step.
+References and figures; of what was said no more than one line of the task, of the answer, and of each step. A verifier
+that names a failure cluster, and a caller who names a bucket, are believed. Otherwise both are derived: from
+constraints, reason codes and the call that failed; from the domain or family of the work, and how much of it was said
+beforehand. How much hangs on a run is never guessed: `med` until somebody says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from muniment.contracts.learning import (
     FoldResult,
@@ -24,23 +27,51 @@ from muniment.contracts.runs import (
     TraceCapsule,
     VerifierResult,
 )
-from muniment.core.canonical import canonical_text
+from muniment.core.canonical import canonical_text, read_canonical
 from muniment.core.instants import parse_instant
+from muniment.core.limits import remembered
+from muniment.core.ports.rows import stream
+from muniment.core.ports.schema import ITEMS
 from muniment.core.record import RULECRAFT_VERSION
-from muniment.core.scope import Outcome
-from muniment.learning._episodes import asked_later, said_words, task_form
-from muniment.learning.fold.features import scalar_text
-from muniment.learning.fold.signals import derived_bucket, derived_cluster, failure_sign, failure_words
-from muniment.learning.fold.strata import task_digest
+from muniment.core.scope import Level, Outcome
+from muniment.learning._contrast import task_digest
+from muniment.learning._episodes import asked_later, said_words
+from muniment.learning._features import error_name, error_shape, scalar_text
 from muniment.learning.keys import intent_key, state_key
-from muniment.learning.rule_state import RuleArm
-from muniment.learning.run_blocks import RunBlocks
-from muniment.learning.stored_memory import Feature, IntentParts, RunFacts, StateParts, StepFacts
+from muniment.learning.records import Feature, IntentParts, RuleArm, RunBlocks, RunFacts, StateParts, StepFacts
 from muniment.store.ledger import LedgerEntry
-from muniment.verify.results import is_pass, says_nothing
+from muniment.verify.results import (
+    DEFAULT_DOMAIN,
+    bucket_key,
+    failure_cluster_id,
+    is_pass,
+    says_nothing,
+)
 
-__all__ = ["Finished", "Recalled", "build_capsule", "build_event_log", "build_facts", "steps_of", "without_words"]
+if TYPE_CHECKING:
+    from muniment.core.ports.engine import Condition, Reader
 
+__all__ = [
+    "Finished",
+    "LogWindow",
+    "Recalled",
+    "build_capsule",
+    "build_event_log",
+    "build_facts",
+    "derived_bucket",
+    "derived_cluster",
+    "failure_sign",
+    "failure_words",
+    "peer_of",
+    "steps_of",
+    "stream_logs",
+    "without_words",
+]
+
+_STAGE = "run"
+_READ_CHARS_MAX = 400
+_ASKED_WORDS_MIN = 4
+"""A task in fewer words than this leaves much open."""
 LINE_CHARS_MAX = 240
 STEP_CHARS_MAX = 600
 """Of a step, half from its beginning and half from its end: what went wrong often stands there."""
@@ -135,7 +166,6 @@ def build_facts(run: Finished, features: Sequence[Feature] = ()) -> RunFacts:
     }
     if asked is not None and (task := task_digest(asked.content or "")) is not None:
         plain |= {"task": task}
-        plain |= {} if (form := task_form(asked.content or "")) is None else {"asked_form": form}
     if run.blocks.attempt is not None:
         plain["attempt"] = run.blocks.attempt
     if run.bucket_key is not None:
@@ -207,9 +237,9 @@ def _labels(said: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in said.items() if scalar_text(value) is not None}
 
 
-_SAID = ("said", "x_later", "y_summary", "steps", "cluster_sign", "task", "asked_form")
+_SAID = ("said", "x_later", "y_summary", "steps", "cluster_sign", "task")
 _WORDS = ("text", "detail")
-_VALUES = ("arg:", "met:", "then:", "edit:", "mend:", "mended:", "retried:", "about:")
+_VALUES = ("arg:",)
 """Features that hold what a call was given or answered: as often as not the user's own words."""
 
 
@@ -440,3 +470,117 @@ def build_capsule(run: Finished, now: str) -> TraceCapsule:
             "used_rule_ids": [each.rule_id for each in run.selected_rules if each.rule_id is not None] or None,
         }
     )
+
+
+# -- failures and buckets -----------------------------------------------------------------------------
+
+
+def derived_cluster(violated: Sequence[str], reason_codes: Sequence[str], intent: IntentParts, sign: str) -> str:
+    """The cluster of a failed run: by its constraints and reasons where there are any, else by how it went wrong at
+    which kind of work.
+    """
+    if violated or reason_codes:
+        return failure_cluster_id(_STAGE, violated, reason_codes)
+    work = f"work:{intent.domain_tag or ''}|{intent.task_family or ''}"
+    return failure_cluster_id(_STAGE, (), [f"sign:{sign}", work])
+
+
+def failure_sign(steps: Sequence[StepFacts], notes: str | None) -> str:
+    """How a run went wrong, alike for failures that are alike. It tells clusters apart and is shown to nobody: the
+    words are a tool's own.
+    """
+    calls = [step for step in steps if step.kind == "call"]
+    broken = next((step for step in reversed(calls) if step.ok is False), None)
+    if broken is not None:
+        kind = error_name(broken) or error_shape(broken.text or "")
+        return f"{broken.action} failed: {kind}" if kind else f"{broken.action} failed"
+    noted = error_shape(notes or "")
+    if noted:
+        return noted
+    return f"wrong after {calls[-1].action}" if calls else "wrong answer"
+
+
+def failure_words(steps: Sequence[StepFacts], notes: str | None) -> str:
+    """The same as it may be shown: of a call that failed the kind of its error, of a verifier its own words."""
+    broken = next((step for step in reversed(steps) if step.kind == "call" and step.ok is False), None)
+    if broken is None:
+        return failure_sign(steps, notes)
+    kind = error_name(broken)
+    return f"{broken.action} fails with {kind}" if kind else f"{broken.action} fails"
+
+
+def derived_bucket(intent: IntentParts, asked: str) -> str:
+    """The bucket of a run whose caller named none."""
+    domain = intent.domain_tag or intent.task_family or DEFAULT_DOMAIN
+    return bucket_key("med", domain, _clarity(intent, asked))
+
+
+def _clarity(intent: IntentParts, asked: str) -> Level:
+    """High where the form of the answer or its constraints were said beforehand; low where hardly anything was."""
+    if intent.output_format or intent.constraint_profile:
+        return "high"
+    words = len(asked[:_READ_CHARS_MAX].split()) if asked.isascii() else len(asked)
+    return "low" if words < _ASKED_WORDS_MIN else "med"
+
+
+# -- reading logs back --------------------------------------------------------------------------------
+
+
+_ENDED = ("passed", "failed")
+"""The status of a log whose run has ended. A run has one such version."""
+
+
+class LogWindow(NamedTuple):
+    """Which logs of a bank: learnt from `start` until before `end`, of one bucket, of one kind of work."""
+
+    owner: str
+    start: str | None = None
+    end: str | None = None
+    bucket_key: str | None = None
+    name: str | None = None
+    newest: int | None = None
+    """No more than so many, newest first, counted before the bucket is looked at."""
+
+
+class _Log(NamedTuple):
+    created_at: str
+    body: str | None
+
+
+def stream_logs(
+    reader: Reader, window: LogWindow, *, newest_first: bool = True
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """When each was learnt and what it says. A bucket is looked for in the text: some of another may come along."""
+    where: tuple[Condition, ...] = (
+        ("kind", "=", "event_log"),
+        ("user_id", "=", window.owner),
+        ("status", "in", _ENDED),
+        ("created_at", ">=", window.start or ""),  # always asked: so rows come from an index in this order, unsorted
+    )
+    if window.name is not None:
+        where = (*where, ("name", "=", window.name))
+    if window.end is not None:
+        where = (*where, ("created_at", "<", window.end))
+    needle = None if window.bucket_key is None else canonical_text(window.bucket_key)
+    order = ("created_at", "id", "version")
+    for at, text in stream(reader, ITEMS, where, into=_Log, order=order, descending=newest_first, limit=window.newest):
+        if text is not None and (needle is None or needle in text):  # neither forgotten, nor read for nothing
+            yield at, cast("dict[str, Any]", read_canonical(text))
+
+
+_UNSAID = dict(RunFacts(trace_id="unsaid", x_summary="", passed=False, at=""))
+
+
+def peer_of(kept: Mapping[str, Any]) -> RunFacts:
+    """A run as it was kept. It was checked then and is not again: a fold reads two hundred, of a hundred features."""
+    said = {key: tuple(value) if isinstance(value, list) else value for key, value in kept.items()}
+    said["features"] = tuple(_feature(each["name"], each.get("before", False)) for each in kept.get("features", ()))
+    said["intent"] = IntentParts.from_wire(kept.get("intent", {}))
+    said["state"] = StateParts.from_wire(kept.get("state", {}))
+    return RunFacts.unchecked(_UNSAID | said, set(kept))
+
+
+@remembered(1 << 14)
+def _feature(name: str, before: bool) -> Feature:
+    """Runs of one kind share most of theirs."""
+    return Feature(name=name, before=before)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from muniment.core.text.patterns import lazy_pattern
-from muniment.learning.stored_memory import StoredMemory, Tally
+from muniment.learning.records import StoredMemory, Tally
 
 __all__ = [
     "ANY_TASK",
