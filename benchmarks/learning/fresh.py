@@ -63,10 +63,10 @@ class Fresh:
         seen = {"trouble": str(random.random() < 0.5)} if self.kind == "fallback" else {}
         return Given(self.name, text, random.random() < 0.5, seen, {}, draws)
 
-    def leaning(self, slot: Slot, given: Given, /) -> tuple[float, ...]:
+    def leaning(self, slot: Slot, _given: Given, /) -> tuple[float, ...]:
         return slot.odds
 
-    def right(self, given: Given, segment: int) -> str | None:
+    def right(self, _given: Given, segment: int) -> str | None:
         return self.rights[segment == 1]
 
     def rate(self, given: Given, segment: int, chosen: Mapping[str, str]) -> float:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from hostile_texts import FAMILIES, hostile_text
+from muniment.learning.quoted_words import contains_value
 
 import muniment
 from effort import SOAK, one_in
@@ -24,7 +25,6 @@ from muniment.core.policy import ExtractionPolicy, FactCheckPolicy
 from muniment.core.text.sentences import lines_at, split_citations
 from muniment.errors import TooLarge
 from muniment.handles.run import Run
-from muniment.learning.quoted_words import contains_value
 from muniment.memory._extract_checks import ModelProposal, SourceTurn, check_proposals
 from muniment.memory._extract_model import prompt_messages, read_answer
 from muniment.packets.page.answers import resolve

@@ -139,7 +139,8 @@ def _cluster_drafts(drafting: _Drafting, *, is_asked: bool) -> list[DistillDraft
         **_steps_block(steps),
     }
     basis = [*run.violated, *(f"reason:{code}" for code in run.reason_codes)]
-    names = list(dict.fromkeys([run.trace_id, *(one.trace_id for one in reversed(alike))]))[:_TRACES_MAX]
+    names = [one.trace_id for one in reversed(alike)][:_TRACES_MAX]
+    names += [] if run.trace_id in names else [run.trace_id]
     plain = _draft("GuardrailRule", ["cluster", cluster], drafting, names, basis)
     plain["proposed_rule"] |= {"title": title, "body": body, "applicability": _applicability(drafting, None)}
     plain["evidence"] = plain["evidence"] | evidence

@@ -1,8 +1,8 @@
-"""Lessons that a model or a person proposes: the question about two runs, the answer, and five checks of it. Pure.
+"""Lessons that a model or a person proposes: the question about two runs, the answer, and its checks. Pure.
 
 A lesson is one sentence with a condition that cites events. It is refused unless the cited events were shown, every
-file, identifier, number and quoted word in it stands in them, whatever it says to call was called, it holds no secret
-and no order, and it is short. The checks do not say that it helps: its trial does.
+file, identifier, number and quoted word in it stands in them, whatever it says to call was called, it repeats nobody
+else's words, it holds no secret and no order, and it is short. The checks do not say that it helps: its trial does.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = [
 
 Refusal = Literal[
     "malformed", "too_many", "too_long", "secret", "orders", "no_evidence", "unknown_event", "not_in_evidence",
-    "nobody_called_it", "no_condition", "tried_before",
+    "nobody_called_it", "repeats_an_event", "no_condition", "tried_before",
 ]  # fmt: skip
 REASONS: Mapping[Refusal, str] = {
     "malformed": "it is no lesson of the form that was asked for",
@@ -59,6 +59,7 @@ REASONS: Mapping[Refusal, str] = {
     "unknown_event": "it cites an event of no run that was shown",
     "not_in_evidence": "it names something that is not in the events it cites",
     "nobody_called_it": "it says to call a tool that no run called",
+    "repeats_an_event": "it repeats the words of an event instead of saying what to do",
     "no_condition": "it says neither when it holds nor for which kind of work",
     "tried_before": "the same lesson was tried and retired",
 }
@@ -84,7 +85,9 @@ _CALL = re.compile(
     r"(?:(?:the|a|an|its|your|tool|function|command|only|just|always|either)\s+)*[`\"“']?([\w.:/-]+)",
     re.IGNORECASE,
 )
-_ENDS = ".:'’…*-/"
+_ENDS = ".:'’…*"
+_WHOLE_WORD = re.compile(r"[\w./:-]+")
+_STRETCH_WORDS, _REPEATED_SHARE = 4, 0.6
 
 
 class ShownEvent(NamedTuple):
@@ -364,11 +367,30 @@ def check_lesson(
     known |= {fold_text(tool) for tool in called}
     acts = fold_text("\n".join(event.args for run in runs for event in run.calls))
     unseen = [name for name in _called_in(proposal.text) if fold_text(name) not in known and not _is_in(name, acts)]
-    return _refused("nobody_called_it", ", ".join(unseen[:_NAMED_MAX])) if unseen else None
+    if unseen:
+        return _refused("nobody_called_it", ", ".join(unseen[:_NAMED_MAX]))
+    repeated = _repeated(proposal.text, [shown[id_] for id_ in proposal.event_ids])
+    return _refused("repeats_an_event", repeated) if repeated else None
 
 
 def _refused(code: Refusal, what: str = "") -> Refused:
     return Refused(code, f"{REASONS[code]}: {what:.200}" if what else REASONS[code])
+
+
+def _repeated(text: str, cited: Sequence[ShownEvent]) -> str:
+    """The event whose words a lesson repeats. Words that somebody else put there are no lesson because a model says
+    them again.
+    """
+    said = _stretches(text)
+    for event in cited:
+        if event.who != "agent" and said and len(said & _stretches(event.text)) >= _REPEATED_SHARE * len(said):
+            return event.id
+    return ""
+
+
+def _stretches(text: str) -> set[tuple[str, ...]]:
+    words = [word.strip(_ENDS) for word in _WHOLE_WORD.findall(fold_text(text))]
+    return {tuple(words[at : at + _STRETCH_WORDS]) for at in range(len(words) - _STRETCH_WORDS + 1)}
 
 
 def _names_in(text: str) -> list[str]:
@@ -381,7 +403,7 @@ def _names_in(text: str) -> list[str]:
 
 def _called_in(text: str) -> list[str]:
     """The identifiers that a text says to call."""
-    return [name for match in _CALL.finditer(text) if _is_code(name := match.group(1).strip(_ENDS))]
+    return [name for match in _CALL.finditer(text) if _is_code(name := match.group(1).strip(f"{_ENDS}-/"))]
 
 
 def _is_code(token: str) -> bool:

@@ -68,6 +68,7 @@ _HINTS: Mapping[str, str] = {
     "no_condition": "say when it holds (when=), or for which kind of work (intent=)",
     "not_in_evidence": "cite the event that says it, or leave evidence out: then its trial alone decides",
     "nobody_called_it": "cite a run that called it, or leave evidence out",
+    "repeats_an_event": "say what to do in your own words",
     "tried_before": "`undo` the plan that retired it, or say it for another case",
     "too_long": "one sentence is enough",
     "secret": "leave it out",

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from muniment.core.ports.engine import Count
-from muniment.learning.uses import uses_of
 from muniment.learning.records import Tally
+from muniment.learning.uses import uses_of
 
 INTENT = {"domain_tag": "shop", "task_family": "lookup"}
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}

@@ -11,9 +11,7 @@ from muniment.contracts.schemas import unknown_keys, validate
 from muniment.errors import MunimentError
 from muniment.handles.memory import Memory
 from muniment.learning.event_logs import Finished, build_capsule, build_event_log
-from muniment.learning.records import RuleArm
-from muniment.learning.records import RunBlocks
-from muniment.learning.records import IntentParts, StateParts
+from muniment.learning.records import IntentParts, RuleArm, RunBlocks, StateParts
 from products import for_each
 
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}

@@ -16,9 +16,9 @@ from muniment.core.ports.schema import LINKS, LinkRow
 from muniment.core.scope import bank_names
 from muniment.errors import InvalidInput, NotFound
 from muniment.learning.banks import write_bank
-from muniment.learning.uses import name_in_bank, told_id, uses_of
 from muniment.learning.projection import trace_id_of
 from muniment.learning.records import Tally
+from muniment.learning.uses import name_in_bank, told_id, uses_of
 from muniment.memory.patches import Decided, draft_patch, write_patches
 from muniment.store.items import select_items
 from muniment.store.ledger import LESSONS_USED, MEMORY_RECALLED

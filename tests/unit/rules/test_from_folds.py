@@ -10,8 +10,9 @@ from promotion_makers import AWAY, LATER, NOW, POLICY, compared, example, memory
 from muniment.contracts.rules import DistillDraft
 from muniment.core.policy import FoldPolicy, PromotePolicy, RulePolicy
 from muniment.learning._contrast import contrast, window
-from muniment.learning._drafts import drafts
+from muniment.learning._drafts import draft_rules
 from muniment.learning._episodes import Writer
+from muniment.learning.keys import ANYWHERE
 from muniment.learning.records import IntentParts, RunFacts, StepFacts
 from muniment.rules._consolidate import consolidate, rule_of
 from muniment.rules._gate import ReplayPair, judge_canary, judge_gate, judge_replay, outcome_of, start_canary
@@ -45,7 +46,9 @@ def folded() -> list[DistillDraft]:
     ]
     seen = window(runs, FOLD)
     writer = Writer(lambda text: len(text.split()), FOLD.summary_tokens_max, lambda _: True)
-    return drafts(runs[0], seen, contrast(seen, FOLD), policy=FOLD, trigger="end_of_run", writer=writer)
+    return draft_rules(
+        runs[0], seen, contrast(seen, FOLD), policy=FOLD, trigger="end_of_run", writer=writer, ids=ANYWHERE
+    )
 
 
 def runs_at_hand() -> tuple[list[Example], list[Example]]:
