@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import pytest
 from hostile_texts import FAMILIES, hostile_text
-from muniment.learning.quoted_words import contains_value
 
 import muniment
 from effort import SOAK, one_in
@@ -154,7 +153,6 @@ def test_checks_of_proposals_complete(family: str) -> None:
     middle = len(text) // 2
     for quote in (text[:middle], text[middle : middle + 40]):
         for value in (quote, "Berlin", 3, "2026-05-03"):
-            contains_value(quote, value, ts)
             proposal = ModelProposal("e1", "user", "person.kim.city", value, quote)
             check_proposals([proposal], [turn], ExtractionPolicy())
     prompt_messages([turn], ())

@@ -71,10 +71,16 @@ def work(mem: muniment.Memory, number: int, way: str, *, run_id: str | None = No
 def taught(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Six runs that passed in one way and six that failed in another, and one that is open."""
     path = tmp_path_factory.mktemp("taught") / "muniment.db"
+    first = ""
     with muniment.open(path) as mem:
         for number in range(6):
+            if number == 4:
+                mem.bank(user_id="ana").add_lesson(
+                    "Call backward before the answer", evidence=[first], when='task_family == "countdown"', intent=INTENT
+                )
             for way, result in (("backward", PASS), ("greedy", FAIL)):
                 run = work(mem, number, way)
+                first = run.run_id if number == 0 and way == "backward" else first
                 run.finish(verifier_result=result, intent=INTENT, state={"mode": "main"}, features={"strategy": way})
         work(mem, 7, "backward", run_id=OPEN)
     return path
@@ -125,14 +131,14 @@ def test_recall_shows_hints_with_every_part_of_their_score(store: Path) -> None:
     (tactic,) = ids("tactic")
     assert tactic in [hint.memory_id for hint in response.items]
     assert all(
-        set(hint["parts"]) == {"sem", "tools", "intent", "state", "quality"} for hint in found["response"]["items"]
+        set(hint["parts"]) == {"sem", "intent", "state", "quality"} for hint in found["response"]["items"]
     )
     assert 0 < found["injection"]["tokens"] <= found["injection"]["budget"]["total_tokens_max"] == 256
     assert found["kept_in"] is None
     shown = text(*asked)
     assert "by words and intent and state" in shown
     assert "of 256 tokens" in shown
-    assert "Use strategy=backward: passed" in shown
+    assert "Call backward before the answer." in shown
     assert "intent: same key" in shown
     (best,) = document(*asked, "--top", "1")["response"]["items"]
     assert best["memory_id"] == found["response"]["items"][0]["memory_id"]
@@ -512,10 +518,7 @@ def test_what_was_forgotten_is_not_shown_by_a_second_fold(store: Path) -> None:
     with muniment.open("muniment.db") as mem:
         said = {entry.content: entry.id for entry in mem.ledger.entries(user_id="ana") if entry.role == "user"}
         mem.forget(event=said["Reach 3 with 3, 8 and 3."])
-    again = document("learn", "fold", OPEN)
-    assert (again["actions"], again["plan"]["notes"]) == ([], "forgotten"), "it was learnt from that run too"
-    assert "plan_" in (shown := text("learn", "fold", OPEN))
-    assert "forgotten, with a run that it was learnt from" in shown
+    assert document("learn", "fold", OPEN)["actions"] == first["actions"], "it was learnt from its own run alone"
     with muniment.open("muniment.db") as mem:
         mem.forget(event=said["Reach 7 with 3, 8 and 7."])
     assert failure("learn", "fold", OPEN, "--verdict", "PASS")["code"] == "forgotten"

@@ -32,6 +32,9 @@ _AGENTS = "what an agent does in its run: the library, HTTP and MCP have it"
 _PEOPLE = "told together with others by one command"
 _OWN = "the command has its own way there"
 UNREACHED: dict[str, str] = {
+    "memory.lessons": "`learn lessons` lists those of the bank that is named",
+    "memory.undo": "`learn undo` finds the bank of a plan",
+    "run.hints": "`learn recall` answers the hints of a run or a user",
     **dict.fromkeys(
         (
             "run.observe", "run.observe_tool", "run.finish", "run.patch", "run.working_state",

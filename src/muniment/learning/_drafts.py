@@ -7,6 +7,7 @@ the gate that could make a rule of it is in another room.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -15,11 +16,9 @@ from muniment.contracts.learning import FoldTriggerKind
 from muniment.contracts.rules import DistillDraft
 from muniment.core.canonical import short_id
 from muniment.core.policy import FoldPolicy
-from muniment.core.predicates import equal, predicate_of
 from muniment.core.record import RULECRAFT_VERSION, JsonObject
 from muniment.core.scope import Level, RuleType
 from muniment.core.text.patterns import lazy_pattern
-from muniment.errors import InvalidInput
 from muniment.learning._contrast import Separation
 from muniment.learning._episodes import Writer
 from muniment.learning._features import error_name, features_of, group_of, is_error, scalar_text
@@ -34,6 +33,7 @@ _TRACES_MAX, _STEPS_MAX, _LISTED_MAX, _CONDITIONS_MAX = 12, 6, 4, 4
 _MOST = 0.5
 _UNNAMED = "act"
 """The step of a run that names no tool: to whoever is to follow a rule it says nothing."""
+_UNESCAPED = lazy_pattern(r'[^"\\\x00-\x1f\x7f\ud800-\udfff]{1,200}')
 _IDENTIFIER = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
 
 _DO: Mapping[str, str] = {
@@ -374,8 +374,7 @@ def _condition(name: str, value: Any) -> str | None:
 
 
 def _equals(path: str, value: str | int | bool) -> str | None:
-    """The condition as text; None where it would be refused, such as a value that is too long."""
-    try:
-        return predicate_of(equal(path, value)).text
-    except InvalidInput:
+    """The condition as a predicate writes it; None for a text that would have to be escaped, or is long."""
+    if isinstance(value, str) and _UNESCAPED.fullmatch(value) is None:
         return None
+    return f"{path} == {json.dumps(value, ensure_ascii=False)}"

@@ -218,9 +218,16 @@ def made_draft(
 def applied_draft(
     plan: MemoryActionPlan, payloads: Mapping[str, Any], ran: Ran, *, sources: Iterable[str] = ()
 ) -> EntryDraft:
-    """The entry of a plan that is made and carried out in one transaction: both in one."""
+    """The entry of a plan that is made and carried out in one transaction: both in one.
+
+    Its payloads are the records that it wrote, in the versions that `touched` names, so they are not kept again; those
+    of an aborted plan are kept nowhere else.
+    """
     status = "aborted" if ran.applied.aborted else "applied"
-    return made_draft(plan, payloads, sources=sources, status=status, **_outcome(ran.applied, ran.touched))
+    draft = made_draft(plan, payloads, sources=sources, status=status, **_outcome(ran.applied, ran.touched))
+    if ran.applied.aborted:
+        return draft
+    return draft.model_copy(update={"metadata": {**(draft.metadata or {}), "payloads": {}}})
 
 
 def ended_draft(

@@ -69,6 +69,7 @@ __all__ = [
     "features_given",
     "features_of",
     "intent_given",
+    "last_asked",
     "latest_recall",
     "note_used",
     "recall",
@@ -265,6 +266,15 @@ def recall(
         if not keep or _tell(writer, recalled):
             return recalled
     raise Conflict("what was recalled is being forgotten", hint="recall again")
+
+
+def last_asked(ctx: Context, scope: Scope) -> str:
+    """The last message of a run's user; empty where there is none."""
+    asked = Listing(descending=True, limit=_ENTRIES_READ_MAX)
+    for entry in list_entries(ctx, scope.tenant_id, scope.user_id, scope.session_id, scope.run_id, asked):
+        if entry.body is not None and entry.kind == "message" and entry.role == "user":
+            return (entry.content or "")[:QUERY_CHARS_MAX]
+    return ""
 
 
 def _steps_so_far(ctx: Context, scope: Scope) -> tuple[StepFacts, ...]:

@@ -34,7 +34,7 @@ __all__ = ["flowmap", "fold", "recall"]
 
 # -- recall -------------------------------------------------------------------------------------------
 
-_PARTS = {"sem": "words", "tools": "tools", "intent": "intent", "state": "state", "quality": "quality"}
+_PARTS = {"sem": "words", "intent": "intent", "state": "state", "quality": "quality"}
 _NAMED_MAX = 5
 
 
