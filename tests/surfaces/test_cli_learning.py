@@ -75,9 +75,8 @@ def taught(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with muniment.open(path) as mem:
         for number in range(6):
             if number == 4:
-                mem.bank(user_id="ana").add_lesson(
-                    "Call backward before the answer", evidence=[first], when='task_family == "countdown"', intent=INTENT
-                )
+                said = {"when": 'task_family == "countdown"', "intent": INTENT}
+                mem.bank(user_id="ana").add_lesson("Call backward before the answer", evidence=[first], **said)
             for way, result in (("backward", PASS), ("greedy", FAIL)):
                 run = work(mem, number, way)
                 first = run.run_id if number == 0 and way == "backward" else first
@@ -130,9 +129,7 @@ def test_recall_shows_hints_with_every_part_of_their_score(store: Path) -> None:
     assert not response.fallback_used
     (tactic,) = ids("tactic")
     assert tactic in [hint.memory_id for hint in response.items]
-    assert all(
-        set(hint["parts"]) == {"sem", "intent", "state", "quality"} for hint in found["response"]["items"]
-    )
+    assert all(set(hint["parts"]) == {"sem", "intent", "state", "quality"} for hint in found["response"]["items"])
     assert 0 < found["injection"]["tokens"] <= found["injection"]["budget"]["total_tokens_max"] == 256
     assert found["kept_in"] is None
     shown = text(*asked)
