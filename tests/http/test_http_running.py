@@ -20,8 +20,8 @@ from test_http_process import serving
 import muniment
 from muniment.errors import StorageLost
 from muniment.surfaces.http import gateway, status
-from muniment.surfaces.http.access import RateLimits
-from muniment.surfaces.http.keys import KeyFile
+from muniment.surfaces.http._guard import RateLimits
+from muniment.surfaces.http._keys import KeyFile
 from muniment.surfaces.http.lanes.running import Lanes
 
 _RATE = re.compile(r'"(key|address)";r=(\d+);t=(\d+)')
@@ -115,13 +115,13 @@ def test_a_store_that_is_silent_or_lost_is_not_ready(serve: Serve, monkeypatch: 
     with muniment.open() as mem:
         client, engine = serve(mem), mem._ctx.engine
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(engine, "tenants", lambda: held.wait(30) and [])
+            patched.setattr(engine, "tenants", lambda *_: held.wait(30) and [])
             answer = client.get("/v1/ready")
             assert (answer.status_code, answer.json()["reason"]) == (503, "store_silent")
             assert client.get("/v1/health").status_code == 200
             held.set()
 
-        def lost() -> list[str]:
+        def lost(*_: Any) -> list[str]:
             raise StorageLost("gone")
 
         with pytest.MonkeyPatch.context() as patched:

@@ -371,6 +371,22 @@ def test_facts_with_their_history_and_sources(store: dict[str, str]) -> None:
     assert failure("facts", "--user", "ana", "--at", "soon", code=2)["path"] == "$.at"
 
 
+def test_each_key_is_printed_once(store: dict[str, str], folder: Path) -> None:
+    with muniment.open(folder / "muniment.db") as mem:
+        run = mem.run(user_id="zoe", session_id="s1")
+        said = run.observe("user", "I live in Rome and eat no meat. No, in Oslo, and meat is fine.")
+        for key, value in (
+            ("user.city", "Rome"),
+            ("user.diet", "no meat"),
+            ("user.city", "Oslo"),
+            ("user.diet", "any"),
+        ):
+            run.remember(key, value, sources=[said.id])
+    lines = call("facts", "--user", "zoe", "--all").stdout.splitlines()
+    assert [line for line in lines if not line.startswith(" ")] == ["user.city", "user.diet"]
+    assert [line.split()[0] for line in lines if "[" in line] == ["Rome", "Oslo", "no", "any"]
+
+
 def test_episodes_are_cut_by_silence(store: dict[str, str]) -> None:
     found = document("memory", "episodes", "--user", "ana")["episodes"]
     assert [(each["session_id"], each["sources"]) for each in found] == [

@@ -120,7 +120,7 @@ def test_a_dump_may_be_brought_in_as_the_list_of_its_lines(db: str) -> None:
 def test_where_the_inspector_would_be_it_is_said_that_it_is_not_built(db: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with (
         muniment.open(db) as mem,
-        TestClient(create_app(mem, beside={"/": no_inspector()}), base_url="http://localhost") as client,
+        TestClient(create_app(mem, beside={"/": no_inspector}), base_url="http://localhost") as client,
     ):
         told = client.get("/")
         assert (told.status_code, told.headers["content-type"]) == (200, "text/plain; charset=utf-8")

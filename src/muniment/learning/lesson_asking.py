@@ -51,14 +51,13 @@ from muniment.memory.outside.models import load_chat
 from muniment.runs.snapshots import get_run
 from muniment.store.admission import is_id
 from muniment.store.injection import has_injection_form
-from muniment.store.items import latest, select_items
+from muniment.store.items import latest
 from muniment.store.ledger import INSTRUCTION_LIKE
 from muniment.store.reading import list_entries
 from muniment.store.secrets import find_secret, redact_text
 from muniment.verify.graders import without_orders
 
 if TYPE_CHECKING:
-    from muniment.core.ports.engine import Condition, Reader
     from muniment.core.scope import Scope
     from muniment.learning.records import RunFacts
     from muniment.store.context import Context
@@ -68,7 +67,6 @@ __all__ = [
     "LessonsAsked",
     "ask_lessons",
     "lesson_writer",
-    "list_reports",
     "shown_event",
     "standards_of",
     "with_fates",
@@ -135,13 +133,6 @@ def ask_lessons(
         if refusal is None
     ]
     return LessonsAsked(tuple(lessons), report)
-
-
-def list_reports(reader: Reader, owner: str, newest: int | None) -> list[LessonReport]:
-    """What models made of runs of a bank, newest first; what was forgotten is not there."""
-    where: tuple[Condition, ...] = (("kind", "=", "lesson_report"), ("user_id", "=", owner))
-    items = select_items(reader, where, order=("created_at", "id", "version"), descending=True, limit=newest)
-    return [LessonReport.from_wire(item.plain()["report"]) for item in items if item.body is not None]
 
 
 # -- what is shown ------------------------------------------------------------------------------------

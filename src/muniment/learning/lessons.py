@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from muniment.core.canonical import short_id
-from muniment.core.listing import Listing, Placed, matches
+from muniment.core.listing import ListQuery, Placed, matches
 from muniment.core.ports.rows import by_ids, select
 from muniment.core.ports.schema import ITEMS
 from muniment.core.scope import bank_level
@@ -81,7 +81,7 @@ _VERSIONS_MAX = 500
 
 
 def page_memories(
-    ctx: Context, tenant_id: str, owner: str, kinds: Iterable[str], asked: Listing, *, include_all: bool
+    ctx: Context, tenant_id: str, owner: str, kinds: Iterable[str], asked: ListQuery, *, include_all: bool
 ) -> Iterator[Placed[StoredMemory]]:
     """The learned records of some kinds, the live ones or all, in the order in which they were first kept."""
 
@@ -95,13 +95,13 @@ def page_memories(
 
 
 def page_bodies(
-    ctx: Context, tenant_id: str, owner: str, kind: str, asked: Listing
+    ctx: Context, tenant_id: str, owner: str, kind: str, asked: ListQuery
 ) -> Iterator[Placed[dict[str, Any]]]:
     """The bodies of the event logs, or of the drafts, of a bank."""
     return seek(ctx, tenant_id, read_listed(kind, owner, each_made(lambda item: item.plain()), asked), asked)
 
 
-def page_plans(ctx: Context, tenant_id: str, owner: str, asked: Listing) -> Iterator[Placed[PlanState]]:
+def page_plans(ctx: Context, tenant_id: str, owner: str, asked: ListQuery) -> Iterator[Placed[PlanState]]:
     return seek(ctx, tenant_id, read_listed("plan", owner, each_made(plan_of), asked), asked)
 
 
@@ -131,7 +131,7 @@ class KeptLesson(NamedTuple):
     state: LessonState
 
 
-def page_lessons(bank: LessonBank, stage: str | None, asked: Listing) -> Iterator[Placed[Lesson]]:
+def page_lessons(bank: LessonBank, stage: str | None, asked: ListQuery) -> Iterator[Placed[Lesson]]:
     """The lessons of one stage, or all but the retired, in the order in which they were first written."""
     _check_stage(stage)
     ctx, tenant_id, owner, _ = bank
@@ -194,7 +194,7 @@ def _check_stage(stage: Any) -> None:
         raise InvalidInput(f"{stage!r:.40} is not a stage of a lesson", path="$.stage", hint=hint)
 
 
-def _asked_for(bank: LessonBank, reader: Reader, item: Item, stage: str | None, asked: Listing) -> KeptLesson | None:
+def _asked_for(bank: LessonBank, reader: Reader, item: Item, stage: str | None, asked: ListQuery) -> KeptLesson | None:
     """The lesson that a record is, if it is one and is asked for. A draft that became a rule is that rule."""
     kept = _kept(item)
     if kept is None or stage not in (None, kept.state.stage):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 
 from muniment.contracts.learning import MemoryRecallRequest, MemoryRecallResponse
 from muniment.core.canonical import canonical_bytes
-from muniment.core.listing import Listing
+from muniment.core.listing import ListQuery
 from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ENTRIES, ITEMS
 from muniment.core.record import RULECRAFT_VERSION
@@ -270,7 +270,7 @@ def recall(
 
 def last_asked(ctx: Context, scope: Scope) -> str:
     """The last message of a run's user; empty where there is none."""
-    asked = Listing(descending=True, limit=_ENTRIES_READ_MAX)
+    asked = ListQuery(descending=True, limit=_ENTRIES_READ_MAX)
     for entry in list_entries(ctx, scope.tenant_id, scope.user_id, scope.session_id, scope.run_id, asked):
         if entry.body is not None and entry.kind == "message" and entry.role == "user":
             return (entry.content or "")[:QUERY_CHARS_MAX]
@@ -279,7 +279,7 @@ def last_asked(ctx: Context, scope: Scope) -> str:
 
 def _steps_so_far(ctx: Context, scope: Scope) -> tuple[StepFacts, ...]:
     """What a run has done until now, by its newest entries: runs are looked for by it as by the words of the task."""
-    asked = Listing(descending=True, limit=_ENTRIES_READ_MAX)
+    asked = ListQuery(descending=True, limit=_ENTRIES_READ_MAX)
     newest = list(list_entries(ctx, scope.tenant_id, scope.user_id, scope.session_id, scope.run_id, asked))[::-1]
     return steps_of([entry for entry in newest if entry.body is not None])
 

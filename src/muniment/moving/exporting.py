@@ -32,8 +32,8 @@ from muniment.core.ports.rows import by_ids, stream
 from muniment.core.ports.schema import ENTRIES, SESSIONS, EntryRow
 from muniment.core.scope import Scope, scope_given
 from muniment.errors import InvalidInput, UnknownScope
-from muniment.memory.fact_reading import facts_of_level
-from muniment.memory.facts.records import Assertion, StoredFact
+from muniment.memory._fact_records import Assertion, StoredFact
+from muniment.memory.facts import facts_of_level
 from muniment.moving.portable import content_hash
 from muniment.store.context import Context
 from muniment.store.ledger import LedgerEntry, check_content, check_header, entry_of_row
@@ -51,7 +51,7 @@ _SAID = ("message", "tool_result", "system")
 def export_memory(ctx: Context, tenant_id: str, user_id: str) -> Iterator[bytes]:
     """The lines of a user's portable file."""
     if not isinstance(user_id, str) or not user_id:
-        raise InvalidInput("whose memory is not said", path="$.user_id")
+        raise InvalidInput("no user is named", path="$.user_id")
     exported_at = ctx.now()
     with ctx.engine.snapshot(tenant_id) as reader:
         yield from _Export(ctx, reader, tenant_id, user_id).lines(exported_at)
@@ -201,7 +201,7 @@ class _Export:
     # -- the rest -------------------------------------------------------------------------------------
 
     def _summary(self, session_id: str) -> Iterator[bytes]:
-        from muniment.memory.summary_writing import newest_given
+        from muniment.memory.sessions import newest_given
 
         given = newest_given(self._reader, self._user_id, session_id)
         if given is None:

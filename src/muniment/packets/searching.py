@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.canonical import canonical_text
+from muniment.core.ports.rows import by_ids
+from muniment.core.ports.schema import ENTRIES
 from muniment.memory.fact_rows import newest_facts
-from muniment.memory.hits import Hit
 from muniment.memory.index import load_index
-from muniment.memory.search import check_min_score, check_search, find_turns, turn_hit, unranked_hit
+from muniment.memory.search import Hit, check_min_score, check_search, find_turns, turn_hit, unranked_hit
 from muniment.memory.turn_reading import check_cited, turns_by_id
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader
     from muniment.core.scope import Scope
     from muniment.memory._index import StoredIndex
-    from muniment.memory.fact_reading import FoundFact
-    from muniment.memory.within import Within
+    from muniment.memory.facts import FoundFact
+    from muniment.memory.search import Within
     from muniment.store.context import Context
 
 __all__ = ["search_user"]
@@ -55,7 +56,7 @@ def search_user(
             ctx, reader, scope.tenant_id, scope.user_id, query, k, moment, policy, index=index, among=among
         )
         check_cited(ctx, reader, scope.tenant_id, [found.turn.id for found in turns])
-        facts = _fact_hits(reader, scope, query, moment, policy, ctx.policy.memory.facts)
+        facts = _flagged(reader, scope, _fact_hits(reader, scope, query, moment, policy, ctx.policy.memory.facts))
         if index is not None and among is not None and facts:
             facts = _resting_on(index, among, facts)
         hits = [turn_hit(found) for found in turns] + facts
@@ -68,13 +69,13 @@ def search_user(
 
 
 def _conditions(within: Any) -> Within:
-    from muniment.memory.within import within_given
+    from muniment.memory.search import within_given
 
     return within_given(within)
 
 
 def _mask(index: StoredIndex, asked: Within) -> npt.NDArray[np.bool_]:
-    from muniment.memory.within import mask_of
+    from muniment.memory.search import mask_of
 
     return mask_of(index, asked)
 
@@ -83,7 +84,7 @@ def _newest(
     ctx: Context, reader: Reader, tenant_id: str, index: StoredIndex, among: npt.NDArray[np.bool_], k: int
 ) -> list[Hit]:
     """Nothing is asked: the newest turns that are let in, newest first, none of them likelier evidence than another."""
-    from muniment.memory.within import newest_ids
+    from muniment.memory.search import newest_ids
 
     ids = newest_ids(index, among, k)
     turns = turns_by_id(ctx, reader, tenant_id, ids)
@@ -93,7 +94,7 @@ def _newest(
 
 def _resting_on(index: StoredIndex, among: npt.NDArray[np.bool_], facts: list[Hit]) -> list[Hit]:
     """The facts of which one source is a turn that is let in."""
-    from muniment.memory.within import ids_let_in
+    from muniment.memory.search import ids_let_in
 
     let_in = ids_let_in(index, among, [source for fact in facts for source in fact.sources])
     return [fact for fact in facts if not let_in.isdisjoint(fact.sources)]
@@ -106,9 +107,8 @@ def _fact_hits(
     rows = newest_facts(reader, scope)
     if not rows:
         return []
-    from muniment.memory.evidence import calibration, chance_of_fact
-    from muniment.memory.fact_reading import find_facts, in_force
-    from muniment.memory.reasons import read_wanted
+    from muniment.memory.evidence import calibration, chance_of_fact, read_wanted
+    from muniment.memory.facts import find_facts, in_force
 
     made = calibration(policy.evidence)
     found = in_force(find_facts(reader, scope, rows, read_wanted(query), rules, only_matching=True), now, rules)
@@ -127,4 +127,24 @@ def _fact_hit(found: FoundFact, chance: float) -> Hit:
         sources=fact.sources,
         why=("a fact that stands", *found.match.reasons),
         parts={"match": found.match.score},
+        trust=found.item.trust,
     )
+
+
+class _Flags(NamedTuple):
+    id: str
+    user_id: str
+    flags: str
+
+
+def _flagged(reader: Reader, scope: Scope, facts: list[Hit]) -> list[Hit]:
+    """The facts with the flags of what they rest on; one that rests on what is not this user's to see is external."""
+    ids = sorted({source for fact in facts for source in fact.sources})
+    rows = by_ids(reader, ENTRIES, ids, into=_Flags) if ids else ()
+    own = {row.id: row.flags.split(",") if row.flags else [] for row in rows if row.user_id == scope.user_id}
+    found: list[Hit] = []
+    for fact in facts:
+        flags = {flag for source in fact.sources for flag in own.get(source, ())}
+        trust = fact.trust if own.keys() >= set(fact.sources) else "external"
+        found.append(fact.model_copy(update={"flags": tuple(sorted(flags)), "trust": trust}))
+    return found

@@ -63,6 +63,7 @@ WORDS: Mapping[str, Word] = {
     ),
     "exclude_session": Word("Without what was said in this session."),
     "exclude": Word("Without this event; may be repeated.", metavar=_ID),
+    "in_view": Word("Beside this build, which the model still has before it; may be repeated.", metavar=_ID),
     "since": Word("From then on (ISO 8601).", metavar=_TIME),
     "until": Word("Before then (ISO 8601).", metavar=_TIME),
     "order": Word("Oldest first (asc) or newest first (desc)."),

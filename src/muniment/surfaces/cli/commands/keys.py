@@ -14,7 +14,7 @@ from muniment.surfaces.cli.parameters import Word
 from muniment.surfaces.cli.terminal import echo, table
 
 if TYPE_CHECKING:
-    from muniment.surfaces.http.keys import KeyRing
+    from muniment.surfaces.http._keys import KeyRing
 
 __all__ = ["create", "list_", "revoke", "rotate"]
 
@@ -27,9 +27,8 @@ _KEY = {"key_id": "KEY_ID"}
 def _opened(call: Call, file: str | None) -> Iterator[KeyRing]:
     """The keys that the settings name; the store is opened where they lie in it."""
     from muniment.core.outside.system import system_clock
-    from muniment.surfaces.http.keys import KeyFile
+    from muniment.surfaces.http._keys import KeyFile, are_stored, open_keys
     from muniment.surfaces.http.settings import load_server_settings
-    from muniment.surfaces.processes.stored_keys import are_stored, open_keys
     from muniment.surfaces.settings import open_store
 
     named = load_server_settings({"keys": file}).keys
@@ -57,7 +56,7 @@ def _create(
     ] = None,
     file: _File = None,
 ) -> Any:
-    from muniment.surfaces.http.keys import lifetime
+    from muniment.surfaces.http._keys import lifetime
 
     if tenant == "*" and user is not None:
         raise InvalidInput("a user is one of a tenant's", path="$.user", hint="name the tenant too")
@@ -86,7 +85,7 @@ def _rotate(
     overlap: Annotated[str, Word("How long the old token still holds.", metavar="TIME")] = "24h",
     file: _File = None,
 ) -> Any:
-    from muniment.surfaces.http.keys import lifetime
+    from muniment.surfaces.http._keys import lifetime
 
     with _opened(call, file) as keys:
         return keys.rotate(key_id, lifetime(overlap, "$.overlap"))

@@ -34,7 +34,10 @@ def _serve(
     *,
     host: Annotated[str | None, Word("Where to listen (default: 127.0.0.1).", metavar="ADDRESS")] = None,
     port: Annotated[int | None, Word("The port (default: 8765).", metavar="N")] = None,
-    auth: Annotated[Literal["auto", "on", "off"] | None, Word("Ask for keys (auto: unless on loopback).")] = None,
+    auth: Annotated[
+        Literal["auto", "on", "off"] | None,
+        Word("Ask for keys (default: on; off lets in everyone who can reach the port; auto: off on loopback)."),
+    ] = None,
     keys: Annotated[
         str | None, Word("The file of API keys (default: muniment.keys.json), or `store`.", metavar="FILE")
     ] = None,
@@ -56,7 +59,7 @@ def _serve(
         require("otel", "OpenTelemetry is not installed", "leave otel off")
     configure_logs()
     with open_store(call.settings) as memory:
-        _warn(memory, settings)
+        token = _prepare(memory, settings)
         location = memory.info.location
         if settings.workers == 1:
             from muniment.surfaces.http.lanes.interpreter import set_interpreter
@@ -65,14 +68,14 @@ def _serve(
 
             server = make_server(memory, settings, **beside(memory, call.settings, settings))
             scheme = "https" if settings.tls_cert else "http"
-            _announce(call, settings, f"{scheme}://{settings.host}:{settings.port}", location)
+            _announce(call, settings, f"{scheme}://{settings.host}:{settings.port}", location, token)
             set_interpreter()
             server.run()
             return
-    _serve_with_workers(call, settings, location)
+    _serve_with_workers(call, settings, location, token)
 
 
-def _serve_with_workers(call: Call, settings: ServerSettings, location: str) -> None:
+def _serve_with_workers(call: Call, settings: ServerSettings, location: str, token: str | None) -> None:
     """The store was opened once, so that it is migrated, and is closed here: what serves it are the workers."""
     from muniment.surfaces.processes.supervisor import Supervisor, bind, url_of
 
@@ -80,42 +83,49 @@ def _serve_with_workers(call: Call, settings: ServerSettings, location: str) -> 
         raise InvalidInput("a store in memory has one process", path="$.workers", hint="name a file, or PostgreSQL")
     with bind(settings) as listening:
         url = url_of(settings, listening)
-        code = Supervisor(call.settings, settings, listening).run(lambda: _announce(call, settings, url, location))
+        supervisor = Supervisor(call.settings, settings, listening)
+        code = supervisor.run(lambda: _announce(call, settings, url, location, token))
     if code:
         raise SystemExit(code)
 
 
-def _warn(memory: Memory, settings: ServerSettings) -> None:
+def _prepare(memory: Memory, settings: ServerSettings) -> str | None:
+    """Warn of what is open; make the first key where one is asked for and there is none, and answer its token."""
     from muniment.core.outside.system import system_clock
+    from muniment.surfaces.http._keys import open_keys
     from muniment.surfaces.http.logs import LOGGER
-    from muniment.surfaces.http.serving import check_safe
+    from muniment.surfaces.http.serving import first_key, warnings_of
     from muniment.surfaces.inspector.pages import is_built, no_page
-    from muniment.surfaces.processes.stored_keys import open_keys
 
-    keys = open_keys(settings.keys, memory._ctx.engine, system_clock)
-    for warning in check_safe(settings, bool(keys.list()), keys.place):
+    for warning in warnings_of(settings):
         LOGGER.warning(warning)
     if not is_built():
         LOGGER.warning(no_page())
+    return first_key(open_keys(settings.keys, memory._ctx.engine, system_clock)) if settings.asks_for_keys else None
 
 
-def _announce(call: Call, settings: ServerSettings, url: str, location: str) -> None:
+def _announce(call: Call, settings: ServerSettings, url: str, location: str, token: str | None) -> None:
     from muniment.surfaces.inspector.pages import is_built
 
     if call.as_json:
         emit_json(
             {"url": url, "db": location, "asks_for_keys": settings.asks_for_keys, "inspector": is_built()}
             | ({"workers": settings.workers} if settings.workers > 1 else {})
+            | ({"key": token} if token else {})
         )
         return
     echo(f"muniment at {url} over {location}; Ctrl-C to stop")
+    if token:
+        echo(f"open  {url}/#key={token}")
+        echo(f"or    export MUNIMENT_KEY={token}")
+        echo("This first key may do everything and is shown once; `muniment store keys` makes others.")
 
 
 serve = Command(
     function=_serve,
     on="settings",
-    about="Until it is told to stop. On this machine alone it asks for no key; elsewhere it does (`muniment store keys "
-    "create`). Logs go to stderr, as JSON.",
+    about="Until it is told to stop. It asks for a key: the first start makes one and prints a link that opens the "
+    "page with it; `muniment store keys create` makes others. Logs go to stderr, as JSON.",
 )
 
 
