@@ -43,7 +43,6 @@ KNOWN = {
     ("learning/lesson_moving.py", "bank_arms"): "of a use of a tactic: where that stood then",
     ("learning/lessons.py", "_fields"): "of a Lesson that is shown: read off the records, and never written",
     ("learning/lessons.py", "_history"): "of a LessonChange that is shown: read off the versions, and never written",
-    ("learning/lessons.py", "_state"): "of a Lesson that is shown: read off the records, and never written",
     ("learning/plans.py", "ended_draft"): "of a plan: applied, aborted, undone",
     ("rules/rulebook.py", "_next"): "evidence added to a rule, whose status stays",
     ("surfaces/cli/commands/rules_view.py", ""): "what the option --stage is for",

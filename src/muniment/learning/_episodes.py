@@ -62,6 +62,8 @@ _JSON_PAIR = lazy_pattern(
     r'"([A-Za-z_][\w.-]{0,40})"\s{0,4}:\s{0,4}("(?:[^"\\]|\\.){0,200}"|-?\d[\d.]{0,12}|true|false)'
 )
 _PAIR = lazy_pattern(r"(?<![\w.])([A-Za-z_][\w.]{0,40})=(\"[^\"]{0,80}\"|'[^']{0,80}'|[^,;\s]{1,80})")
+_SETTING = lazy_pattern(r"[A-Za-z]{0,3}\d{1,4}")
+"""`200`, `v2`, `d40`: a setting is shown as it was, though no contrast is drawn by it."""
 _FILE = lazy_pattern(
     r"(?<![\w./-])(?:[\w.-]{1,60}/){0,8}[\w-]{1,60}\.(?:py|pyi|ipynb|js|jsx|ts|tsx|go|rs|java|kt|rb|php|c|cc|cpp|h|hpp|cs|sh"
     r"|sql|md|rst|txt|json|toml|ya?ml|ini|cfg|csv|html|css|xml|xlsx|pdf)(?![\w/])"
@@ -203,7 +205,9 @@ def _told(step: StepFacts, asked: str) -> EpisodeStep:
 
 
 def _is_telling(value: str) -> bool:
-    return is_plain_path(value) if _FILE.fullmatch(value) is not None else is_plain_value(value)
+    if _FILE.fullmatch(value) is not None:
+        return is_plain_path(value)
+    return is_plain_value(value) or _SETTING.fullmatch(value) is not None
 
 
 def _step_wire(step: EpisodeStep) -> JsonObject:

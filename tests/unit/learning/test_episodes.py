@@ -108,6 +108,11 @@ def test_names_that_are_long_enough_to_order_are_not_repeated() -> None:
         assert read(one).did == "Did: book (cabin=economy)"
 
 
+def test_settings_are_shown_as_they_were() -> None:
+    steps = (call("scan", detail='{"limit":200,"depth":"d40","card":"card_7712","at":"2026-05-01","big":123456}'),)
+    assert read(run("t", True, steps=steps)).did == "Did: scan (limit=200; depth=d40)"
+
+
 def test_a_failing_run_says_why() -> None:
     told = read(run("t", False, violated=("TOOL:ORDER",), reason_codes=("tool_failure",))).text
     assert "Failed: TOOL:ORDER, tool_failure." in told
