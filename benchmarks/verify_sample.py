@@ -50,8 +50,8 @@ def measure_set(cases: Sequence[Case], policy: FactCheckPolicy) -> dict[str, Any
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=sets.default_data())
-    parser.add_argument("--cases", type=int, default=100)
-    parser.add_argument("--rows", type=int, default=15)
+    parser.add_argument("--cases", type=int, default=300)
+    parser.add_argument("--rows", type=int, default=40)
     parser.add_argument("--file", default="verify_sample")
     options = parser.parse_args(argv)
     policy, rows = FactCheckPolicy(), dict[str, dict[str, Any]]()
