@@ -1,24 +1,19 @@
-# `make demo` and `make test` set up everything they need on a machine that has only Python >= 3.11.
+# `make demo` and `make test` set up what they need on a machine that has only Python >= 3.11.
 
-PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
-	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
-BIN := .venv/bin
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 SETUP = @test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed"; exit 1; }; $(PYTHON) tools/setup.py
-
+RUN := .venv/bin/python
 SHELL := /bin/bash
-
-# Bytecode is kept: tests start many processes, and each would compile the sources anew.
-unexport PYTHONDONTWRITEBYTECODE
-
-.PHONY: demo test setup tools lint style format goldens inspector hosts small-model bench bench-quick soak serve docs \
-	mutants schemas openapi reference requirements stubs wheel wheel-check sbom release clean
+unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, and each would compile the sources anew
+.PHONY: demo test setup tools inspector serve lint format generate docs bench bench-quick soak hosts \
+	small-model wheel wheel-check release clean
 
 demo:
 	$(SETUP) core
-	@$(BIN)/muniment demo
+	@.venv/bin/muniment demo
 
-# Everything, the tools of all tests included; a part alone: make test PARTS="http style"
-test:
+test:  # everything, or some parts: make test PARTS="http style"
 	@$(PYTHON) tools/test.py $(PARTS)
 
 setup:
@@ -32,103 +27,54 @@ inspector:
 
 serve: inspector
 	$(SETUP) server
-	$(BIN)/muniment serve
+	.venv/bin/muniment serve
 
-style: setup
-	$(BIN)/ruff check --no-cache .
-	$(BIN)/ruff format --no-cache --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
-
-lint: style
-	$(BIN)/python tools/make_aio_stub.py --check
-	$(BIN)/python tools/make_reference.py --check
-	$(BIN)/python tools/make_typescript.py --check
-	$(BIN)/python tools/make_requirements.py --check
+lint:  # and whether committed files that are written from the code are current
+	@$(PYTHON) tools/test.py style
+	for name in aio_stub reference typescript requirements; do $(RUN) tools/make_$$name.py --check || exit 1; done
 
 format: setup
-	$(BIN)/ruff check --fix .
-	$(BIN)/ruff format .
+	.venv/bin/ruff check --fix . && .venv/bin/ruff format .
 
-goldens: setup
-	$(BIN)/python -m pytest tests/goldens
+generate: setup  # committed files that are written from the code
+	for name in examples openapi reference typescript requirements aio_stub; do $(RUN) tools/make_$$name.py || exit 1; done
+	.venv/bin/muniment schema export schemas
 
-# Real coding agents (700 MB of programs) and a real small model: by hand, since they are large.
-hosts: setup
-	$(SETUP) hosts
-	$(BIN)/python -m pytest tests/clients/test_hosts.py
-
-small-model: setup
-	$(SETUP) small-model
-	$(BIN)/python -m pytest tests/clients/test_small_model.py
+docs: setup
+	$(RUN) tools/docs_site.py site
 
 bench: setup
-	$(BIN)/python -m benchmarks.ledger
-	$(BIN)/python -m benchmarks.recall
-	test -d ~/.muniment/models/e5-small || $(BIN)/python -m benchmarks.embedders ~/.muniment/models/e5-small
-	$(BIN)/python -m benchmarks.prompts --embedder e5-small
-	for name in compose compaction verify research learning rules serve; do $(BIN)/python -m benchmarks.$$name || exit 1; done
-	$(BIN)/python -m benchmarks.serve --soak
-	$(BIN)/python tools/figures.py
+	for name in ledger recall_pool compose compaction verify research serve; do $(RUN) -m benchmarks.$$name || exit 1; done
+	$(RUN) tools/figures.py
 
 bench-quick: setup
-	$(BIN)/python -m benchmarks.ledger --quick
+	$(RUN) -m benchmarks.ledger --quick
 
 # Whatever draws examples or tries a sample in every run, in full.
 SOAKED = $(shell grep -rlE --include='test_*.py' 'MUNIMENT_(SOAK|KILL|RUN)|^from (effort|hypothesis|deployments) import' tests)
-
 soak: tools
-	$(BIN)/python -m benchmarks.simulator --seeds 10000 --processes 3
-	$(BIN)/python -m benchmarks.simulator --seeds 1000 --first 20000 --processes 3 \
+	$(RUN) -m benchmarks.simulator --seeds 10000 --processes 3
+	$(RUN) -m benchmarks.simulator --seeds 1000 --first 20000 --processes 3 \
 		--engine memory,postgres-pooler,postgres-replica --file simulator_servers
-	$(BIN)/python -m benchmarks.doubling
-	MUNIMENT_SOAK=3400 MUNIMENT_KILL_ROUNDS=400 MUNIMENT_RUN_CLAIMS=10000 $(BIN)/python -m pytest -s -o timeout=7200 $(SOAKED)
+	$(RUN) -m benchmarks.doubling
+	MUNIMENT_SOAK=3400 MUNIMENT_KILL_ROUNDS=400 MUNIMENT_RUN_CLAIMS=10000 $(RUN) -m pytest -s -o timeout=7200 $(SOAKED)
 
-# The documentation as a site, with its search; it loads nothing from anywhere: python -m http.server -d site
-docs: setup
-	$(BIN)/python tools/docs_site.py site
+hosts small-model: setup  # real coding agents (700 MB) and a small real model: large, so by hand
+	$(SETUP) $@
+	$(RUN) -m pytest tests/clients/test_$(subst -,_,$@).py
 
-# A sample of mutants of some rooms, each judged by the tests that enter the mutated function: make mutants ROOMS="store rules"
-mutants: setup
-	$(BIN)/python tools/mutants.py $(ROOMS)
-
-schemas: setup
-	$(BIN)/muniment schema export schemas
-
-openapi: setup
-	$(BIN)/python tools/make_examples.py
-	$(BIN)/python tools/make_openapi.py
-	$(BIN)/python tools/make_reference.py
-
-reference: setup
-	$(BIN)/python tools/make_reference.py
-	$(BIN)/python tools/make_typescript.py
-
-requirements: setup
-	$(BIN)/python tools/make_requirements.py
-
-stubs: setup
-	$(BIN)/python tools/make_aio_stub.py
-
-# The wheel that users install, with the inspector in it.
-wheel: inspector
+wheel: inspector setup
 	$(SETUP) build
 	build/tools/bin/python tools/make_licenses.py --check
-	build/tools/bin/python tools/make_wheel.py
+	build/tools/bin/python tools/make_wheel.py && $(RUN) tools/make_sbom.py dist/muniment-*.whl
 
-# As users install it: clean environments, no Node.js, every extra alone.
 wheel-check: wheel
 	$(PYTHON) tools/try_wheel.py dist/muniment-*.whl
 
-sbom: wheel setup
-	$(BIN)/python tools/make_sbom.py dist/muniment-*.whl
-
-# make release VERSION=0.2.0 prints what would be done; with WRITE=--write it is done.
-release: setup
-	$(BIN)/python tools/release.py $(VERSION) $(WRITE)
+release: setup  # prints what it would do; with WRITE=--write it does it
+	$(RUN) tools/release.py $(VERSION) $(WRITE)
 
 clean:
-	rm -rf .venv .venv-apart build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
-	rm -rf inspector/node_modules src/muniment/surfaces/inspector/dist clients/.generator clients/.small-model
-	rm -rf clients/hosts/node_modules clients/vercel/node_modules clients/typescript/{node_modules,dist,build,LICENSE}
+	rm -rf .venv .venv-apart build dist site .*_cache .hypothesis src/muniment/surfaces/inspector/dist
+	rm -rf {inspector,clients/*}/node_modules clients/.generator clients/.small-model clients/typescript/{dist,build,LICENSE}
 	rm -f clients/typescript/src/{openapi.d,operations}.ts

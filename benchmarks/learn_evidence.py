@@ -51,9 +51,8 @@ from benchmarks.harness import report
 from benchmarks.recall import Near, index_of
 from benchmarks.recall_pool_side import counts_of, drawn
 from muniment.core.policy import RecallPolicy
-from muniment.memory.evidence import FOUND_SIGNS, SIGNS
+from muniment.memory.evidence import FOUND_SIGNS, SIGNS, match_text, read_wanted
 from muniment.memory.ranking import signs_of
-from muniment.memory.reasons import match_text, read_wanted
 from muniment.memory.scoring import Dense, weigh_dense
 
 Array = npt.NDArray[np.float64]

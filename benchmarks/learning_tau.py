@@ -136,7 +136,7 @@ def ingest(mem: muniment.Memory, trial: Trial) -> str:
         "outcome": "OK" if trial.passed else "FAIL",
     }
     run.finish(verifier_result=result, intent=intent_of(trial), state={"mode": "main"})
-    folded = mem.bank(user_id="airline").event_logs(newest=1)[0].memory_fold
+    folded = mem.bank(user_id="airline").event_logs(limit=1)[0].memory_fold
     (episode,) = () if folded is None else folded.produced_reasoning_ids or ()
     return episode
 

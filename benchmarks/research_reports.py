@@ -187,7 +187,7 @@ def run_reports(
     study.citations()
     study.pack()
     seconds = time.process_time() - start
-    return Packed(study.claims(), {"cpu_s": seconds, **measure_bytes(study, given)})
+    return Packed(list(study.claims()), {"cpu_s": seconds, **measure_bytes(study, given)})
 
 
 def measure_bytes(study: Study, given: Sequence[Report]) -> dict[str, float]:

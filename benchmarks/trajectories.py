@@ -40,7 +40,7 @@ from benchmarks.reference import STOP_WORDS, Bm25, words
 from benchmarks.trajectory_questions import Key, TrackQuestion, questions_of
 from benchmarks.trajectory_tracks import SOURCES, Event, World, worlds_of
 from muniment.core.outside.token_counters import load_token_counter
-from muniment.memory.results.tool_text import tell_call
+from muniment.memory.tool_results import tell_call
 
 Array = npt.NDArray[np.float64]
 DEPTHS = (1, 5, 10)

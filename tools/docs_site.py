@@ -25,6 +25,8 @@ ROOT = Path(__file__).parent.parent
 COPIES = "repository"
 """Where the copies of files that lie outside of docs/ stand in the site."""
 _LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))")
+_ALSO = re.compile(r"^\*Also: (.+)\*$", re.MULTILINE)
+_BOOSTS = {"questions": 4.0, "decisions": 0.1, COPIES: 0.1}
 _CODE = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
 
 
@@ -52,6 +54,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     """Links to files of the repository as links within the site; links to folders as plain words."""
     here = page.file.src_uri
+    _weigh(page, markdown)
     source = here.removeprefix(f"{COPIES}/") if here.startswith(f"{COPIES}/") else f"docs/{here}"
 
     def moved(found: re.Match[str]) -> str:
@@ -65,6 +68,15 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
         return f"{opening}{posixpath.relpath(there, posixpath.dirname(here) or '.')}{anchor or ''}{closing}"
 
     return "".join(part if _CODE.fullmatch(part) else _LINK.sub(moved, part) for part in _CODE.split(markdown))
+
+
+def _weigh(page: Page, markdown: str) -> None:
+    """Have the search list a question by the words of its last line too, and before pages on how muniment is made."""
+    folder = page.file.src_uri.partition("/")[0]
+    if found := _ALSO.search(markdown):
+        page.meta["tags"] = [each.strip() for each in found[1].split(",")]
+    if folder in _BOOSTS:
+        page.meta["search"] = {"boost": _BOOSTS[folder]}
 
 
 def _targets(source: str) -> Iterator[str]:

@@ -14,7 +14,6 @@ from typing import Any
 
 from figures_learning import learning, learning_model, rules_advance
 from figures_scale import scale, scale_drawing, scale_far, scale_model, scale_sqlite
-from figures_simulator import simulator
 
 ROOT = Path(__file__).parent.parent
 PAGES = (
@@ -26,9 +25,6 @@ PAGES = (
     "docs/peers.md",
     "docs/guides/research.md",
     "docs/guides/multi-tenant-server.md",
-    "docs/decisions/0017-answers.md",
-    "docs/decisions/0021-simulator.md",
-    "docs/decisions/0025-proxy.md",
     "docs/guides/proxy.md",
     "docs/guides/coding-agents.md",
     "docs/guides/learning.md",
@@ -150,6 +146,7 @@ POOL = (
     ("BFCL", "bfcl_memory"),
 )
 """The sets of `benchmarks.recall_pool`, as they are shown."""
+POOL_SIDES = ("bm25_named", "recipe", "ours")
 POOL_SYSTEMS = (
     ("BM25", "bm25"),
     ("BM25, named", "bm25_named"),
@@ -207,19 +204,37 @@ def recall_pool(results: dict[str, dict[str, Any]]) -> list[str]:
     return lines
 
 
-def recall_left_out(results: dict[str, dict[str, Any]]) -> list[str]:
-    """Every set with its number of questions, beside plain BM25 and the recipe of the baselines."""
-    sets = [(f"{shown} ({results[f'{name} ours']['questions']})", name) for shown, name in POOL]
-    sets.append(("mean without the last three", "mean"))
-    lines = ["| | " + " | ".join(shown for shown, _ in sets) + " |", "|---|" + "---|" * len(sets)]
-    for shown, system, key in (
-        ("BM25", "bm25_named", "R@10"),
-        ("recipe", "recipe", "R@10"),
-        ("muniment", "ours", "R@10"),
-        ("its first 5", "ours", "R@5"),
-    ):
-        lines.append(f"| {shown} | " + " | ".join(f"{results[f'{name} {system}'][key]:.3f}" for _, name in sets) + " |")
-    return lines
+def recall_drawing(results: dict[str, dict[str, Any]]) -> str:
+    """R@10 of each dataset as three bars: keyword search, the baseline recipe, muniment."""
+    sides = tuple(
+        zip(POOL_SIDES, ("#b8c0c8", "#7d8a97", "#b3423a"), ("keyword search", "recipe", "muniment"), strict=True)
+    )
+    rows = [(shown, name) for shown, name in POOL if f"{name} ours" in results]
+    left, top, row, width = 190, 64, 30, 760
+    height, ink = top + row * len(rows) + 20, 'fill="#1f2933"'
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+        ' role="img" aria-labelledby="title" font-family="system-ui, sans-serif" font-size="12">',
+        '<title id="title">Recall at ten by dataset: keyword search, the baseline recipe, muniment</title>',
+        f'<rect width="{width}" height="{height}" rx="10" fill="#fbfaf6"/>',
+        f'<text x="{left}" y="26" font-size="14" font-weight="600" {ink}>Answering turns among the first ten</text>',
+    ]
+    for at, (_, colour, shown) in enumerate(sides):
+        x = left + 140 * at
+        parts += [
+            f'<rect x="{x}" y="38" width="10" height="10" fill="{colour}"/>',
+            f'<text x="{x + 16}" y="47" {ink}>{shown}</text>',
+        ]
+    for at, (shown, name) in enumerate(rows):
+        y = top + row * at
+        parts.append(f'<text x="{left - 10}" y="{y + 16}" text-anchor="end" {ink}>{shown}</text>')
+        for bar, (side, colour, _) in enumerate(sides):
+            value = results[f"{name} {side}"]["R@10"]
+            length = value * (width - left - 60)
+            parts.append(f'<rect x="{left}" y="{y + 8 * bar}" width="{length:.0f}" height="7" fill="{colour}"/>')
+            if side == "ours":
+                parts.append(f'<text x="{left + length + 6:.0f}" y="{y + 24}" fill="{colour}">{value:.2f}</text>')
+    return "\n".join([*parts, "</svg>", ""])
 
 
 def _pool_cell(results: dict[str, dict[str, Any]], name: str, system: str, key: str) -> str:
@@ -253,16 +268,6 @@ def recall_pool_vectors(results: dict[str, dict[str, Any]]) -> list[str]:
             ]
             lines.append(f"| {shown} | {results[mine].get('questions', '')} | " + " | ".join(cells) + " |")
     return lines
-
-
-def recall_pool_vectors_line(results: dict[str, dict[str, Any]]) -> list[str]:
-    """The mean, in a sentence."""
-    words, with_vectors = results_of("recall_pool_words")["mean ours"], results["mean ours"]
-    return [
-        'By meaning too: `pip install "muniment[embed]"` and `embedder="e5-small"` '
-        f"([how](docs/guides/library.md#search-by-meaning)) take R@10 from {words['R@10']:.2f} to "
-        f"{with_vectors['R@10']:.2f} in the mean of nine sets, each left out of the fitting."
-    ]
 
 
 def learn_evidence(results: dict[str, dict[str, Any]]) -> list[str]:
@@ -303,22 +308,6 @@ def serve(results: dict[str, dict[str, Any]]) -> list[str]:
             f"| {kind}, one caller | {row['p50_ms']:.1f} ms against {row['library_p50_ms']:.1f} ms in-process |"
         )
     return ["| | |", "|---|---|", *lines]
-
-
-def peers(results: dict[str, dict[str, Any]]) -> list[str]:
-    """Every system with the same items and vectors; ours ranks by words as well."""
-
-    def told(system: str) -> str:
-        row = results[f"{system}, 100,000 stored"]
-        return f"{row['items_per_s']:,.0f} and {row['p50_ms']:,.1f} ms"
-
-    ours = results["muniment, 100,000 stored"]
-    return [
-        f"Of 100,000 items with the same vectors, 1,000 a user, muniment takes in {ours['items_per_s']:,.0f} a second"
-        f" and answers a search in {ours['p50_ms']:.1f} ms at the median, by words and vectors; LangGraph's SQLite"
-        f" store {told('langgraph')}, chroma {told('chroma')}, mem0 with infer off {told('mem0')}"
-        " (`python -m benchmarks.peers`).",
-    ]
 
 
 TRACKS = (("τ-bench, airline", "tau"), ("coding agent", "coding"), ("ALFWorld", "alfworld"), ("Who&When", "whowhen"))
@@ -392,119 +381,7 @@ def peers_recall(results: dict[str, dict[str, Any]]) -> list[str]:
     return lines[:-1]
 
 
-ANSWERS_MODEL, ANSWERS_VETO = "qwen2.5-coder-1.5b", "smollm2-135m"
-ANSWERS_SETS = ("locomo", "longmemeval", "beam_100k")
-ANSWERS_MEAN = "mean of the sets"
-ANSWERS_ARMS = (
-    "nothing",
-    "vectors 512",
-    "vectors 1024",
-    "bm25 512",
-    "bm25 1024",
-    "ours 256",
-    "ours 512",
-    "ours 1024",
-    "whole",
-    "ours 512 citing",
-    "gold",
-)
-"""The arms of `benchmarks.answers`, as they are shown."""
-
-
-def _short(value: float) -> str:
-    """.455, as shares stand in the tables of decision 0017."""
-    return f"{value:.3f}".removeprefix("0")
-
-
-def answers(results: dict[str, dict[str, Any]]) -> list[str]:
-    """What a real model answers over our packets, beside other contexts, on the half that chose nothing."""
-    rows = {arm: results[f"{ANSWERS_MODEL}, judging: locomo, {arm}"] for arm in ANSWERS_ARMS}
-    f1 = {arm: f"{row['f1']:.3f}" for arm, row in rows.items()}
-    return [
-        f"A model of 1.5 billion parameters (Qwen2.5-Coder), asked {rows['ours 512']['questions']} of LoCoMo's"
-        " questions on histories that had no part in choosing, answers with a token F1 of"
-        f" {f1['ours 256']} over 256 of our tokens and {f1['ours 512']} over 512, {f1['bm25 1024']} over 1,024 of BM25,"
-        f" {f1['whole']} over the whole conversation ({rows['whole']['questions']} of the questions) and {f1['gold']}"
-        " over the gold turns alone"
-        " ([how](docs/decisions/0017-answers.md), `python -m benchmarks.answers`)."
-    ]
-
-
-def answers_arms(results: dict[str, dict[str, Any]]) -> list[str]:
-    """Every arm on the judging half."""
-    lines = [
-        "| arm | prompt tokens | gold turns in | LoCoMo F1 (plain) | LongMemEval | BEAM | mean"
-        " | ours 512 less this, LoCoMo |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for arm in ANSWERS_ARMS:
-        rows = [results.get(f"{ANSWERS_MODEL}, judging: {name}, {arm}") for name in (*ANSWERS_SETS, ANSWERS_MEAN)]
-        first, over = rows[0] or {}, rows[-1] or rows[0] or {}
-        shown = f"whole conversation ({first['questions']} questions of LoCoMo)" if arm == "whole" else arm
-        f1s = [_short(row["f1"]) if row else "–" for row in rows]
-        f1s[0] += f" ({_short(first['f1_plain'])})"
-        less = "–"
-        if "interval" in first:
-            low, high = first["interval"]
-            less = f"{first['ours_512_less_this']:+.3f} [{low:+.3f}, {high:+.3f}]"
-        told = f"{over['prompt_tokens']:,.0f} | {_short(over['gold_in'])}"
-        lines.append(f"| {shown} | {told} | {' | '.join(f1s)} | {less} |")
-    return lines
-
-
-def answers_days(results: dict[str, dict[str, Any]]) -> list[str]:
-    """What spoke for days in words, on the choosing half."""
-
-    def told(wording: str) -> str:
-        row = results[f"{ANSWERS_MODEL}, choosing: wording {wording}"]
-        return f"{_short(row['f1'])} ({_short(row['f1_plain'])})"
-
-    return [
-        f"On the choosing half (mean of the sets, plain F1 in brackets): headings in words {told('long day headings')},"
-        f" notes in words {told('days resolved in long form')}, the product of that time, with days in digits,"
-        f" {told('product')}."
-    ]
-
-
-def answers_citing(results: dict[str, dict[str, Any]]) -> list[str]:
-    """Every way of asking for citations, on both halves, as the first model followed it."""
-    lines = ["| citing, Qwen | half | questions | cite | of these cite a gold turn | F1 |", "|---|---|---|---|---|---|"]
-    for half in ("choosing", "judging"):
-        rows = {}
-        for name, row in results.items():
-            wording = name.removeprefix(f"{ANSWERS_MODEL}, {half}: wording ")
-            if wording.startswith("citing: ") and "f1" in row:
-                rows[wording] = row
-        ours = results.get(f"{ANSWERS_MODEL}, {half}: ours 512 citing")
-        if ours is None:
-            ours = dict(results[f"{ANSWERS_MODEL}, {half}: {ANSWERS_MEAN}, ours 512 citing"])
-            sets = (results[f"{ANSWERS_MODEL}, {half}: {name}, ours 512 citing"] for name in ANSWERS_SETS)
-            ours["questions"] = sum(row["questions"] for row in sets)
-        best = sorted(rows.items(), key=lambda each: (-each[1]["f1"], each[0]))
-        for shown, row in (("ours 512 citing", ours), *best):
-            shares = " | ".join(_short(row[key]) for key in ("cites", "right_of_citing", "f1"))
-            lines.append(f"| {shown} | {half} | {row['questions']} | {shares} |")
-    return lines
-
-
-def answers_wordings(results: dict[str, dict[str, Any]]) -> list[str]:
-    """Every wording without citations, best first."""
-    lines = [
-        "| wording (choosing half, 512 tokens) | Qwen LoCoMo | LongMemEval | BEAM | mean (plain) | SmolLM2 mean |",
-        "|---|---|---|---|---|---|",
-    ]
-    opening = f"{ANSWERS_MODEL}, choosing: wording "
-    rows = {
-        name.removeprefix(opening): row
-        for name, row in results.items()
-        if name.startswith(opening) and "f1" in row and not name.startswith(f"{opening}citing")
-    }
-    for shown, row in sorted(rows.items(), key=lambda each: (-each[1]["f1"], each[0])):
-        sets = " | ".join(_short(row[name]) for name in ANSWERS_SETS)
-        other = results[f"{ANSWERS_VETO}, choosing: wording {shown}"]
-        mean = f"{_short(row['f1'])} ({_short(row['f1_plain'])})"
-        lines.append(f"| {shown} | {sets} | {mean} | {_short(other['f1'])} |")
-    return lines
+ANSWERS_MODEL = "qwen2.5-coder-1.5b"
 
 
 def langgraph(results: dict[str, dict[str, Any]]) -> list[str]:
@@ -557,21 +434,6 @@ def proxy(results: dict[str, dict[str, Any]]) -> list[str]:
     return lines
 
 
-def placement_answers(results: dict[str, dict[str, Any]]) -> list[str]:
-    """F1 of a real model by where the packet stands."""
-    lines = [
-        "| packet | answerable questions | in the system prompt | before the question | difference |",
-        "|---|---|---|---|---|",
-    ]
-    for name, row in results.items():
-        gap, width = row["question_less_system"], row["half_width_95"]
-        lines.append(
-            f"| {name} | {row['answerable']} | {row['system_f1']:.3f} | {row['question_f1']:.3f} "
-            f"| {gap:+.3f} ± {width:.3f} |"
-        )
-    return lines
-
-
 def proxy_caches(results: dict[str, dict[str, Any]]) -> list[str]:
     lines = ["| | prompts | no packet | before the question | behind the system prompt |", "|---|---|---|---|---|"]
     for name, row in results.items():
@@ -594,31 +456,66 @@ def hooks(results: dict[str, dict[str, Any]]) -> list[str]:
     return [*lines, *(f"| {words} | {results[name]['cpu_s']:.2f} |" for name, words in named.items())]
 
 
+def readme(results: dict[str, dict[str, Any]]) -> list[str]:
+    """Four figures of the first page, each with the simplest alternative and a place where it loses."""
+    arms = ("ours 256", "ours 512", "bm25 1024", "gold")
+    answers = {arm: results_of("answers")[f"{ANSWERS_MODEL}, judging: locomo, {arm}"] for arm in arms}
+    ours_256, ours_512, bm25, gold = (f"{answers[arm]['f1']:.2f}" for arm in arms)
+    puzzles = {arm: results_of("learning_model")[f"second half: {arm}"] for arm in ("lessons", "none", "last five")}
+    lessons, none, last_five = (f"{row['pass_rate']:.2f}" for row in puzzles.values())
+    speed = results_of("speed")
+    one, packet = speed["observe one by one"], speed["compose after a write, 10,000 events"]
+    bare, recipe, ours = (f"{results[f'mean {side}']['R@10']:.2f}" for side in POOL_SIDES)
+    _, lost_to, lost = (f"{results[f'realmem {side}']['R@10']:.2f}" for side in POOL_SIDES)
+    rows = (
+        (
+            "Turns that answer a question, found among the first ten; mean of ten datasets, no model",
+            "recall_pool",
+            f"**{ours}**",
+            f"keyword search {bare}, with stems and neighbouring turns {recipe}. It loses on RealMem: {lost} against"
+            f" {lost_to}",
+        ),
+        (
+            f"Token F1 of a 1.5B model's answers to {answers['gold']['questions']} questions of LoCoMo, version 0.1",
+            "answers",
+            f"**{ours_256}** with 256 tokens, **{ours_512}** with 512",
+            f"{bm25} with 1,024 tokens of keyword search, {gold} with only the right turns",
+        ),
+        (
+            f"{puzzles['none']['runs']} tool puzzles with misleading documentation, passed by that model, version 0.1",
+            "learning_model",
+            f"**{lessons}**",
+            f"{none} without memory; its last five passes in the prompt do as well: {last_five}",
+        ),
+        (
+            "Writing one message, hashed and indexed",
+            "speed",
+            f"**{one['ms_per_event']:.2f} ms**, **{one['bytes_per_event']:.0f} bytes**",
+            f"{one['of_bare']:.2f} × the rate of a bare full-text insert. A packet after a write takes"
+            f" {packet['ms']:.0f} ms, {packet['ratio']:.1f} × as long as in version 0.1",
+        ),
+    )
+    head = ["| measured | muniment | compared with |", "|---|---|---|"]
+    return [*head, *(f"| {what} (`benchmarks.{name}`) | {got} | {other} |" for what, name, got, other in rows)]
+
+
 RENDERERS = {
+    "readme": readme,
     "hooks": hooks,
     "proxy": proxy,
     "proxy_caches": proxy_caches,
-    "placement_answers": placement_answers,
-    "answers": answers,
-    "answers_arms": answers_arms,
-    "answers_days": answers_days,
-    "answers_citing": answers_citing,
-    "answers_wordings": answers_wordings,
     "trajectories": trajectories,
     "serve": serve,
     "ledger": ledger,
     "recall": recall,
     "recall_pool": recall_pool,
-    "recall_left_out": recall_left_out,
     "recall_pool_vectors": recall_pool_vectors,
-    "recall_pool_vectors_line": recall_pool_vectors_line,
     "learn_evidence": learn_evidence,
     "prompts": prompts,
     "compaction": compaction,
     "compose": compose,
     "verify_facts": verify_facts,
     "research": research,
-    "peers": peers,
     "peers_recall": peers_recall,
     "langgraph": langgraph,
     "learning_model": learning_model,
@@ -628,20 +525,17 @@ RENDERERS = {
     "scale_model": scale_model,
     "scale_far": scale_far,
     "rules_advance": rules_advance,
-    "simulator": simulator,
 }
-DRAWINGS = {"docs/drawings/scale.svg": ("scale", scale_drawing)}
+DRAWINGS = {
+    "docs/drawings/recall.svg": ("recall_pool", recall_drawing),
+    "docs/drawings/scale.svg": ("scale", scale_drawing),
+}
 """Pictures that are drawn from a result file."""
 
 
 SOURCES = {
-    "recall_left_out": "recall_pool",
+    "readme": "recall_pool",
     "recall_pool_vectors": "recall_pool_e5-small",
-    "recall_pool_vectors_line": "recall_pool_e5-small",
-    "answers_arms": "answers",
-    "answers_days": "answers",
-    "answers_citing": "answers",
-    "answers_wordings": "answers",
     "scale_sqlite": "scale",
     "scale_model": "scale",
     "scale_far": "scale",

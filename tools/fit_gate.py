@@ -28,8 +28,8 @@ SENTENCES = ROOT / "tools" / "gate"
 DATA = ROOT / "src" / "muniment" / "memory" / "data" / "gate.bin"
 _MARGIN = 96
 """Points between even odds and the margin of the fit, which few sentences that were not fitted on exceed."""
-TERMS = 8_187
-"""What fits into 64 KiB."""
+TERMS = 16_379
+"""What fits into 128 KiB."""
 SHARES = (4, 4, 1, 1, 1)
 """How much each score counts when terms are chosen: a profile is ordered by the first two."""
 FRAMES_MIN = 2
@@ -75,7 +75,7 @@ def main() -> None:
 # -- the sentences
 
 
-def read_sentences(fillings: int = 4) -> list[Labelled]:
+def read_sentences(fillings: int = 6) -> list[Labelled]:
     """Every frame with its slots filled, each filling of a frame with an equal part of the frame's weight."""
     found: list[Labelled] = []
     frame = 0

@@ -78,5 +78,5 @@ def text() -> str:
 if __name__ == "__main__":
     file = Path(str(EXAMPLES))
     if "--check" in sys.argv:
-        sys.exit(0 if file.read_text("utf-8") == text() else "the examples are not what a server answers: make openapi")
+        sys.exit(0 if file.read_text("utf-8") == text() else "the examples are stale: make generate")
     file.write_text(text(), "utf-8")

@@ -53,6 +53,13 @@ def derived() -> list[Part]:
             WORDNET.read_text("utf-8"),
             "verify/facts/data/relations.bin",
         ),
+        Part(
+            "o200k vocabulary",
+            "tiktoken",
+            "MIT",
+            (ROOT / "tools" / "tiktoken_license.txt").read_text("utf-8"),
+            "core/text/data/token_filter.bin",
+        ),
     ]
 
 

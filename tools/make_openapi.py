@@ -13,6 +13,6 @@ FILES = {FOLDER / "openapi.json": openapi_text, FOLDER / "openapi-core.json": co
 if __name__ == "__main__":
     if "--check" in sys.argv:
         stale = [file.name for file, text in FILES.items() if file.read_text("utf-8") != text()]
-        sys.exit(f"{' and '.join(stale)} out of date: make openapi" if stale else 0)
+        sys.exit(f"{' and '.join(stale)} out of date: make generate" if stale else 0)
     for file, text in FILES.items():
         file.write_text(text(), "utf-8")

@@ -169,7 +169,7 @@ def faults(requirements: Requirements, named: Iterable[Naming], written: str) ->
         if list(chapter.clauses) != numbers:
             found.append(f"the clauses of {chapter.id} are not numbered in order")
     if not found and page(requirements, named) != written:
-        found.append("docs/requirements.md is not what docs/requirements.toml and the tests say: `make requirements`")
+        found.append("docs/requirements.md is not what docs/requirements.toml and the tests say: `make generate`")
     return found
 
 

@@ -45,6 +45,6 @@ FILES = {SOURCES / "error_classes.ts": classes_text, SOURCES / "words.ts": words
 if __name__ == "__main__":
     if "--check" in sys.argv:
         stale = [file.name for file, text in FILES.items() if not file.exists() or file.read_text("utf-8") != text()]
-        sys.exit(f"{' and '.join(stale)} out of date: make reference" if stale else 0)
+        sys.exit(f"{' and '.join(stale)} out of date: make generate" if stale else 0)
     for file, text in FILES.items():
         file.write_text(text(), "utf-8")

@@ -28,6 +28,7 @@ PLACES: Mapping[str, str] = {
     "src/muniment/surfaces/hosts/marketplace/muniment/.claude-plugin/plugin.json": r'^  "version": "([^"]+)",$',
     "clients/typescript/package.json": r'^  "version": "([^"]+)",$',
     "clients/typescript/examples/vercel-ai/package.json": r'^    "@muniment/client": "\^([^"]+)",$',
+    "CITATION.cff": r"^version: (\S+)$",
     "docs/reference/openapi.json": r'^  "version": "([^"]+)",$',
     "docs/reference/openapi-core.json": r'^  "version": "([^"]+)",$',
 }

@@ -16,6 +16,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -83,15 +84,26 @@ def _install_part(part: Part) -> str | None:
 
 
 def _product(extras: str) -> Part:
-    wanted = {"core": "", "server": "[server,mcp]", "dev": "[dev]"}[extras]
+    wanted = {"core": "", "server": "[server,mcp]", "dev": "[all,otel,integrations]"}[extras]
 
     def install() -> None:
-        _pip(VENV, "--constraint", "constraints.txt", "--editable", f".{wanted}")
+        group = _group("dev") if extras == "dev" else ()
+        _pip(VENV, "--constraint", "constraints.txt", "--editable", f".{wanted}", *group)
 
     def is_there() -> bool:
         return (ROOT / VENV / "bin/muniment").exists()
 
     return Part("muniment", install, ("pyproject.toml", "constraints.txt"), f"{VENV}/.installed-{extras}", is_there)
+
+
+def _group(name: str) -> list[str]:
+    """The requirements of a dependency group; older versions of pip cannot read one."""
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["dependency-groups"]
+    return [
+        wanted
+        for each in groups[name]
+        for wanted in ([each] if isinstance(each, str) else _group(each["include-group"]))
+    ]
 
 
 def _pinned(name: str, folder: str, requirements: str, *, has_product: bool = False) -> Part:

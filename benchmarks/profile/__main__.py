@@ -57,24 +57,23 @@ def main() -> None:
         for budget in BUDGETS
     }
     rows: dict[str, dict[str, Any]] = {}
-    languages = ["all", *sorted({store.language for store in stores})]
-    for language in languages:
+    for language in ["all", *sorted({store.language for store in stores})]:
         at = [number for number, store in enumerate(stores) if language in ("all", store.language)]
         for arm in ARMS:
-            row: dict[str, Any] = {}
-            for budget in BUDGETS:
-                counts = [found[arm, budget][number] for number in at]
-                row["n"] = sum(len(each) for each in counts)
-                row[f"in_{budget}"] = _share(counts)
-                if language == "all":
-                    row[f"in_{budget}_bounds"] = _bounds(counts)
-                    for kind, ids in _KINDS.items():
-                        own = [
-                            {id_: is_in for id_, is_in in each.items() if ids(stores[number].statements[id_])}
-                            for number, each in zip(at, counts, strict=True)
-                        ]
-                        row[f"{kind}_{budget}"] = _share(own)
-            rows[f"{language}: {arm}"] = row
+            row = rows[f"{language}: {arm}"] = {}
+            for kind, is_kind in {"in": _is_any, **_KINDS}.items():
+                for budget in BUDGETS:
+                    counts = [
+                        {
+                            id_: is_in
+                            for id_, is_in in found[arm, budget][each].items()
+                            if is_kind(stores[each].statements[id_])
+                        }
+                        for each in at
+                    ]
+                    row["n" if kind == "in" else f"{kind} n"] = sum(map(len, counts))
+                    row[f"{kind}_{budget}"] = _share(counts)
+                    row[f"{kind}_{budget}_bounds"] = _bounds(counts)
     report("profile", rows, {"stores": len(stores)})
     if given.missing:
         for store, conveyed in zip(stores, found["gate", 256], strict=True):
@@ -101,11 +100,11 @@ def _conveyed(store: Store, lines: Sequence[Line]) -> dict[str, bool]:
     context = Context(tuple(lines), 0, 0)
     shown = {each.id for each in store.statements.values() if is_conveyed(store, each, context)}
     shown |= {each.of for each in store.statements.values() if each.of and each.id in shown}
-    return {
-        each.id: each.id in shown
-        for each in store.statements.values()
-        if each.turn in users and any(is_kind(each) for is_kind in _KINDS.values())
-    }
+    return {each.id: each.id in shown for each in store.statements.values() if each.turn in users and _is_any(each)}
+
+
+def _is_any(statement: Statement) -> bool:
+    return any(is_kind(statement) for is_kind in _KINDS.values())
 
 
 def _share(counts: Sequence[dict[str, bool]]) -> float | None:
@@ -113,7 +112,11 @@ def _share(counts: Sequence[dict[str, bool]]) -> float | None:
     return round(sum(sum(each.values()) for each in counts) / total, 3) if total else None
 
 
-def _bounds(counts: Sequence[dict[str, bool]]) -> list[float]:
+def _bounds(counts: Sequence[dict[str, bool]]) -> list[float] | None:
+    """None where a single store has any: there is nothing to resample."""
+    counts = [each for each in counts if each]
+    if len(counts) < 2:
+        return None
     random = Random(1)
     shares = sorted(_share(random.choices(counts, k=len(counts))) or 0.0 for _ in range(_RESAMPLES))
     return [shares[_RESAMPLES // 40], shares[-_RESAMPLES // 40]]

@@ -22,12 +22,13 @@ import contextvars
 import functools
 import importlib
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
+from muniment.core.listing import Listing, Page
 from muniment.core.outside.calling import ThreadEach
 from muniment.errors import Closed
 from muniment.handles import memory as _memory
@@ -51,6 +52,7 @@ from muniment.memory.corpus import Corpus
 __all__ = [
     "AsyncBank",
     "AsyncCorpus",
+    "AsyncListing",
     "AsyncMemory",
     "AsyncMemoryLearning",
     "AsyncMemoryLedger",
@@ -75,6 +77,7 @@ THREADS = 32
 ASKED = frozenset({"revision"})
 """Properties that ask the store for what they tell; the others tell what their handle holds."""
 _DONE = object()
+ItemT = TypeVar("ItemT")
 
 
 # -- calling ------------------------------------------------------------------------------------------
@@ -113,24 +116,56 @@ def _awaiting(name: str, method: Callable[..., Any]) -> Callable[..., Awaitable[
 
 def _iterating(name: str, method: Callable[..., Iterator[Any]]) -> Callable[..., AsyncIterator[Any]]:
     @functools.wraps(method)
-    async def iterate(self: _Twin, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="muniment-iter")
-        items = _Items(functools.partial(getattr(self._sync, name), *args, **kwargs))
-        context = contextvars.copy_context()
-        is_waited_for = True
-        try:
-            while (item := await _run_in(thread, items.next, context)) is not _DONE:
-                yield item
-        except asyncio.CancelledError:
-            is_waited_for = False
-            raise
-        finally:
-            closing = thread.submit(context.run, items.close)  # comes after what is under way
-            thread.shutdown(wait=False)
-            if is_waited_for:
-                await asyncio.wrap_future(closing)
+    def iterate(self: _Twin, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+        return _iterate(functools.partial(getattr(self._sync, name), *args, **kwargs))
 
     return iterate
+
+
+async def _iterate(begin: Callable[[], Iterator[Any]]) -> AsyncIterator[Any]:
+    """The items of an iterator that is begun and read in a thread of its own."""
+    thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="muniment-iter")
+    items = _Items(begin)
+    context = contextvars.copy_context()
+    is_waited_for = True
+    try:
+        while (item := await _run_in(thread, items.next, context)) is not _DONE:
+            yield item
+    except asyncio.CancelledError:
+        is_waited_for = False
+        raise
+    finally:
+        closing = thread.submit(context.run, items.close)  # comes after what is under way
+        thread.shutdown(wait=False)
+        if is_waited_for:
+            await asyncio.wrap_future(closing)
+
+
+class AsyncListing(Generic[ItemT]):
+    """A list of the store: `await` answers all of it, `async for` reads page after page, `page()` is the first."""
+
+    def __init__(self, ask: Callable[[], Listing[ItemT]], threads: Executor) -> None:
+        self._ask = ask
+        self._threads = threads
+
+    def __await__(self) -> Generator[Any, None, list[ItemT]]:
+        return _run_in(self._threads, lambda: list(self._ask())).__await__()
+
+    def __aiter__(self) -> AsyncIterator[ItemT]:
+        return _iterate(lambda: iter(self._ask()))
+
+    async def page(self) -> Page[ItemT]:
+        """The first page: at most `limit` items, or as many as fit in one page."""
+        first: Page[ItemT] = await _run_in(self._threads, lambda: self._ask().page())
+        return first
+
+
+def _listing(name: str, method: Callable[..., Listing[Any]]) -> Callable[..., AsyncListing[Any]]:
+    @functools.wraps(method)
+    def ask(self: _Twin, *args: Any, **kwargs: Any) -> AsyncListing[Any]:
+        return AsyncListing(functools.partial(getattr(self._sync, name), *args, **kwargs), self._threads)
+
+    return ask
 
 
 class _Items:
@@ -176,8 +211,9 @@ def _derive(sync: type, doc: str) -> Callable[[type], type]:
             if isinstance(member, property | functools.cached_property):
                 setattr(cls, name, (_asking if name in ASKED else _telling)(name, member.__doc__))
             elif inspect.isfunction(member):
-                is_iterator = str(member.__annotations__.get("return", "")).startswith("Iterator")
-                setattr(cls, name, (_iterating if is_iterator else _awaiting)(name, member))
+                kind = str(member.__annotations__.get("return", "")).partition("[")[0]
+                derive = {"Iterator": _iterating, "Listing": _listing}.get(kind, _awaiting)
+                setattr(cls, name, derive(name, member))
         cls.__doc__ = doc
         return cls
 

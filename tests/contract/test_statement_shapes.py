@@ -220,7 +220,7 @@ def test_enough_was_said(said: tuple[PostgresEngine, list[Said]]) -> None:
         assert any(re.match(form, each.text) for each in said[1]), form
 
 
-@pytest.mark.req("TM-18", "LG-02")
+@pytest.mark.req("LG-02")
 def test_every_statement_addresses_one_shard(said: tuple[PostgresEngine, list[Said]]) -> None:
     engine, _ = said
     tables = re.compile(rf'"{engine.schema}"\."(\w+)"')
@@ -246,7 +246,7 @@ ON_SQLITE = {
 }
 
 
-@pytest.mark.req("TM-18", "LG-02")
+@pytest.mark.req("LG-02")
 def test_every_statement_on_sqlite_addresses_one_shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a file holds what could be handed to any server."""
     heard: dict[str, None] = {}

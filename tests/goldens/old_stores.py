@@ -30,7 +30,10 @@ def answers(mem: muniment.Memory, builds: Iterable[tuple[str, str]]) -> dict[str
         "facts": [_facts(mem, *person) for person in PEOPLE],
         "learned": sorted([each.id, each.status] for each in mem.bank(user_id="ana").records(include_all=True)),
         "rules": sorted([each.id, each.status] for each in mem.rulebook(user_id="ana").rules(include_all=True)),
-        "documents": [[each.document_id, each.status] for each in mem.corpus("handbook").documents(include_all=True)],
+        "documents": sorted(
+            ([each.document_id, each.status] for each in mem.corpus("handbook").documents(include_all=True)),
+            key=lambda each: each[0],
+        ),
     }
 
 

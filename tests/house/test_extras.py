@@ -55,7 +55,7 @@ def test_the_table_has_every_framework_with_the_packages_of_its_extra() -> None:
 
 
 def test_every_extra_for_a_package_of_others_is_in_one_of_the_two() -> None:
-    own = {"all", "dev", "proxy", TOGETHER, ASIDE} | members("all") | {"otel"}
+    own = {"all", "proxy", TOGETHER, ASIDE} | members("all") | {"otel"}
     assert set(EXTRAS) - own == members(TOGETHER) | members(ASIDE)
 
 

@@ -38,7 +38,7 @@ def test_no_page_cites_a_clause(path: Path) -> None:
         for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
         if (ids := ids_in(line))
     ]
-    assert not found, f"{found}; say it in words (a comment of the source may keep the id), then `make openapi schemas`"
+    assert not found, f"{found}; say it in words (a comment of the source may keep the id), then `make generate`"
 
 
 def commands(command: click.Command, context: click.Context) -> Iterator[click.Context]:

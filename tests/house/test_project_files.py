@@ -10,7 +10,8 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+DOCUMENT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+PROJECT = DOCUMENT["project"]
 HOST = ROOT / ".github"
 
 
@@ -31,7 +32,7 @@ def test_ci_runs_everything_on_the_oldest_and_the_newest_python() -> None:
 def test_hooks_run_the_tools_that_are_installed_here() -> None:
     (repo,) = read(ROOT / ".pre-commit-config.yaml")["repos"]
     assert repo["repo"] == "local", "a hook fetches nothing"
-    tools = {re.split(r"[<>=\[; ]", each)[0] for each in PROJECT["optional-dependencies"]["dev"]}
+    tools = {re.split(r"[<>=\[; ]", each)[0] for each in DOCUMENT["dependency-groups"]["lint"]}
     for hook in repo["hooks"]:
         assert hook["language"] == "system"
         assert hook["entry"].startswith(".venv/bin/")

@@ -96,7 +96,7 @@ def test_what_nobody_foresaw_says_nothing_of_the_inside(serve: Serve, monkeypatc
     def broken(*_: Any, **__: Any) -> Any:
         raise ZeroDivisionError("the secret inside")
 
-    monkeypatch.setattr("muniment.surfaces.http.lists.page_runs", broken)
+    monkeypatch.setattr("muniment.runs.snapshots.page_runs", broken)
     answer = serve().get(f"{ANA}/runs", headers={"X-Request-Id": "mine-1"})
     assert answer.status_code == 500
     assert answer.json()["code"] == "error"

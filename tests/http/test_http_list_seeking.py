@@ -278,7 +278,7 @@ def test_lists_that_were_tampered_with_are_named_and_put_right(told: Memory) -> 
 
 
 def test_a_filter_that_shows_little_goes_on_page_by_page(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("muniment.surfaces.http.pages.LOOKED_MAX", 250)
+    monkeypatch.setattr("muniment.core.listing.LOOKED_MAX", 250)
     with muniment.open() as mem:
         run = mem.run(user_id="ana", session_id="s")
         run.observe_many([{"role": "user", "content": "Hay."} for _ in range(900)])

@@ -1,4 +1,4 @@
-"""The OTLP receiver: what an exporter sends by itself becomes memory, for whom the key says (TM-16)."""
+"""The OTLP receiver: what an exporter sends by itself becomes memory, for whom the key says (MV-07)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def told(client: TestClient, user: str = "ana", **headers: str) -> list[str]:
     return [each["body"]["content"] for each in answer.json()["items"] if each["kind"] == "message"]
 
 
-@pytest.mark.req("TM-16")
+@pytest.mark.req("MV-07")
 def test_traces_are_taken_in_every_form_once(client: TestClient) -> None:
     forms: list[tuple[bytes, dict[str, str]]] = [
         (STRANDS, JSON),
@@ -96,7 +96,7 @@ def test_a_header_or_a_setting_says_whose_it_is(serve: Serve) -> None:
     assert told(other) == []
 
 
-@pytest.mark.req("TM-16")
+@pytest.mark.req("MV-07")
 def test_the_key_decides_for_whom_it_is_written(serve: Serve, keys: KeyFile) -> None:
     client = serve(auth="on")
     bo = bearer(keys.create("k", tenant="default", user="bo", access="write").token)
@@ -201,7 +201,7 @@ def _exported(url: str, count: int) -> None:
     provider.shutdown()
 
 
-@pytest.mark.req("TM-16")
+@pytest.mark.req("MV-07")
 def test_the_sdks_own_exporter_sends_to_a_real_server(tmp_path: Path) -> None:
     with muniment.open(tmp_path / "a.db") as mem, running(mem, tmp_path) as url:
         _exported(url, 30)

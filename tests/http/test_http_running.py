@@ -115,13 +115,13 @@ def test_a_store_that_is_silent_or_lost_is_not_ready(serve: Serve, monkeypatch: 
     with muniment.open() as mem:
         client, engine = serve(mem), mem._ctx.engine
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(engine, "tenants", lambda: held.wait(30) and [])
+            patched.setattr(engine, "tenants", lambda *_: held.wait(30) and [])
             answer = client.get("/v1/ready")
             assert (answer.status_code, answer.json()["reason"]) == (503, "store_silent")
             assert client.get("/v1/health").status_code == 200
             held.set()
 
-        def lost() -> list[str]:
+        def lost(*_: Any) -> list[str]:
             raise StorageLost("gone")
 
         with pytest.MonkeyPatch.context() as patched:

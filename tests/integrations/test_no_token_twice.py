@@ -71,6 +71,7 @@ def test_nothing_that_is_sent_is_told_again_and_what_was_dropped_is(talked: tupl
     assert all(question_of(turn).split(". ")[0] in told for turn in dropped[:2]), "what was said early, and dropped"
 
 
+@pytest.mark.req("TM-20")
 def test_what_was_sent_before_is_sent_alike_the_next_time(talked: tuple[str, list[Sent]]) -> None:
     name, sent = talked
     breaks = 0
@@ -85,6 +86,7 @@ def test_what_was_sent_before_is_sent_alike_the_next_time(talked: tuple[str, lis
         assert breaks >= 1
 
 
+@pytest.mark.req("TM-20")
 def test_a_question_keeps_its_packet_while_tools_are_asked() -> None:
     pytest.importorskip("pydantic_ai", reason="the pydantic-ai extra is not installed")
     from pydantic_ai import Agent

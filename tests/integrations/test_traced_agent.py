@@ -64,7 +64,7 @@ def check_memory(mem: muniment.Memory) -> None:
     assert "travellers" not in build.text
 
 
-@pytest.mark.req("TM-16")
+@pytest.mark.req("MV-07")
 def test_a_file_of_its_trace_answers_questions(tmp_path: Path) -> None:
     out = io.StringIO()
     provider = TracerProvider(resource=Resource.create({"user.id": "ana"}))
@@ -77,7 +77,7 @@ def test_a_file_of_its_trace_answers_questions(tmp_path: Path) -> None:
         check_memory(mem)
 
 
-@pytest.mark.req("TM-16")
+@pytest.mark.req("MV-07")
 def test_by_its_exporter_and_a_server_it_has_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All that it is given are the standard variables: an address and a header."""
     exporting = pytest.importorskip(

@@ -226,7 +226,7 @@ def test_banks(mem: Memory, id_: Any, other: Any, tags: Any, store: Any, kind: A
         lambda: bank.undo(id_),
         lambda: bank.records(store, kind=kind),
         lambda: bank.select_seed(bucket_key=other, tags=tags),
-        lambda: bank.event_logs(newest=other),
+        lambda: bank.event_logs(limit=other),
         lambda: mem.bank(user_id=id_, agent_id=other),
         lambda: mem.bank(user_id="ana", tenant_id=id_).records(),
         lambda: mem.learning.learn(id_, other),

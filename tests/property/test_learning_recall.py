@@ -132,7 +132,7 @@ def test_used_takes_what_was_recalled(mem: Memory) -> None:
         assert caught.value.path
     run.learning.used(second, [second.hints[0].memory_id])
     run.finish(verifier_result=PASS, intent=INTENT)
-    log = mem.bank(user_id="ana").event_logs(newest=1)[0]
+    log = mem.bank(user_id="ana").event_logs(limit=1)[0]
     assert log.memory_recall.used_ids == (second.hints[0].memory_id,)
     assert set(log.memory_recall.retrieved_ids) == {hint.memory_id for hint in second.hints}
 

@@ -42,7 +42,7 @@ def test_a_corpus_from_files(folder: Path) -> None:
     assert "crane.md  revision 2  [live]  Crane  1 chunk, 30 bytes" in again
     assert "soup.html  revision 1" in again
     listed = document("list")["documents"]
-    assert [(each["document_id"], each["revision"]) for each in listed] == [("crane.md", 2), ("soup.html", 1)]
+    assert [(each["document_id"], each["revision"]) for each in listed] == [("soup.html", 1), ("crane.md", 2)]
     assert len(document("list", "--all")["documents"]) == 3
     (hit,) = document("search", "how many tons?", "--k", "1")["hits"]
     assert (hit["kind"], hit["text"]) == ("chunk", "# Crane\n\nIt lifts fifty tons.")

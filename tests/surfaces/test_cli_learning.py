@@ -347,7 +347,7 @@ def test_bank_lists_and_shows_what_was_learnt_and_how_it_fared(store: Path) -> N
 
 
 def test_bank_logs_drafts_and_tidy(store: Path) -> None:
-    logs = document("learn", "bank", "logs", *ANA, "--newest", "5")["event_logs"]
+    logs = document("learn", "bank", "logs", *ANA, "--limit", "5")["event_logs"]
     assert [EventLog.from_wire(each).verifier.verdict for each in logs] == ["FAIL", "PASS", "FAIL", "PASS", "FAIL"]
     shown = text("learn", "bank", "logs", *ANA)
     assert shown.count("trc_") == 12
@@ -417,7 +417,7 @@ def test_without_a_store(folder: Path, args: tuple[str, ...]) -> None:
         (("learn", "bank", "list", *ANA, "--agent", "solver"), "$.agent"),
         (("learn", "bank", "show", "rm_1", *ANA, "--agent", "solver"), "$.agent"),
         (("learn", "bank", "list", *ANA, "--store", "ReasoningBank", "--kind", "seed"), "$.kind"),
-        (("learn", "bank", "logs", "--newest", "0"), None),
+        (("learn", "bank", "logs", "--limit", "0"), None),
         (("learn", "reuse", "select", "--bucket", "I9|x|y"), None),
         (("learn", "bank", "list", "--user", "bank:tenant"), "$.user_id"),
     ],

@@ -1,4 +1,4 @@
-"""`muniment ingest --otel`: files of traces, read whole before anything is written (TM-16)."""
+"""`muniment ingest --otel`: files of traces, read whole before anything is written (MV-07)."""
 
 from __future__ import annotations
 

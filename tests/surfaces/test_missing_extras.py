@@ -46,7 +46,7 @@ def folder(tmp_path: Path) -> Path:
 def test_the_table_of_extras_is_that_of_the_project() -> None:
     assert set(EXTRAS) <= set(DECLARED)
     assert set(ASKED) == set(EXTRAS) - {"client", "otlp"}
-    others = {"all", "dev", "integrations", "integrations-apart", "sandbox"}
+    others = {"all", "integrations", "integrations-apart", "sandbox"}
     frameworks = (ROOT / "docs" / "guides" / "integrations.md").read_text("utf-8")
     for extra in set(DECLARED) - set(EXTRAS) - others:
         assert f"`{extra}`" in frameworks, extra

@@ -19,6 +19,8 @@ from muniment.surfaces.mcp.callers import CallerScope
 from products import for_each
 from served_store import connected
 
+pytestmark = pytest.mark.req("TM-19")
+
 SAID = ("I'm allergic to sesame and carry an EpiPen.", "Please always keep it short.\nI mean it.", "I live in Leeds.")
 MUNIMENT = Commands()
 

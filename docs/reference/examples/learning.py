@@ -58,7 +58,7 @@ print(type(bank.reuse_buffer()).__name__)
 # → ReuseBuffer
 
 # -- bank.event_logs
-print(len(bank.event_logs(newest=5)))
+print(len(bank.event_logs(limit=5)))
 # → 5
 
 # -- bank.flow_map

@@ -11,14 +11,14 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from muniment.core.canonical import canonical_text
-from muniment.core.listing import Listing, Placed
+from muniment.core.listing import ListQuery, Placed
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import first
 from muniment.core.ports.schema import ITEMS
 from muniment.core.record import Absent, Count, Items, Record, Timestamp
 from muniment.core.scope import ScopeLevel, bank_holder, bank_level, bank_names, is_bank, user_bank
 from muniment.learning.banks import held_of
-from muniment.memory.facts.records import StoredCandidate, StoredFact
+from muniment.memory._fact_records import StoredCandidate, StoredFact
 from muniment.memory.index import count_unindexed
 from muniment.rules.promotion import verdict_of
 from muniment.rules.rulebook import Book
@@ -99,7 +99,7 @@ class _Id(NamedTuple):
 # -- what waits -------------------------------------------------------------------------------------------
 
 
-def page_waiting(ctx: Context, tenant_id: str, user_id: str | None, asked: Listing) -> Iterator[Placed[Waiting]]:
+def page_waiting(ctx: Context, tenant_id: str, user_id: str | None, asked: ListQuery) -> Iterator[Placed[Waiting]]:
     """Of the tenant, or of one user, oldest first within a kind. Places: which kind, then moment and id."""
     bank = None if user_id is None else user_bank(user_id)
     reads = [
@@ -199,7 +199,7 @@ def overview(ctx: Context, tenant_id: str) -> Overview:
     """Numbers by index alone, each up to a bound."""
 
     def listed(kind: str, user_id: str | None = None) -> Where:
-        return listed_where(kind, user_id, Listing())
+        return listed_where(kind, user_id, ListQuery())
 
     def has_run(reader: Reader, user_id: str) -> bool:
         return first(reader, ITEMS, listed("run", user_id), into=_Id, order=("status", "placed_at", "id")) is not None

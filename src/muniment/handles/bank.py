@@ -11,8 +11,8 @@ bank.undo(plan.plan_id)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
 
 from muniment.contracts.learning import (
     ConditionalTactic,
@@ -23,10 +23,10 @@ from muniment.contracts.learning import (
 )
 from muniment.core.canonical import short_id
 from muniment.core.record import RULECRAFT_VERSION
-from muniment.core.requests import Expect, FromOne, Request, checked, one_of
+from muniment.core.requests import Request, checked, one_of
 from muniment.core.scope import BANK_PREFIX, bank_level
 from muniment.errors import InvalidInput, NotFound
-from muniment.learning.banks import find_memory, list_memories
+from muniment.learning.banks import find_memory
 from muniment.learning.lessons.counting import with_counts
 from muniment.learning.stored_memory import STORES, MemoryKind, Store
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from muniment.contracts.learning import MemoryActionPlan, MemoryActionRecord, ReuseSelectMeta
     from muniment.contracts.rules import DistillDraft, FlowMapSnapshot
     from muniment.contracts.runs import EventLog
+    from muniment.core.listing import Listing, ListQuery, Placed
     from muniment.core.policy import FlowEstimatorKind
     from muniment.core.ports.engine import Reader
     from muniment.core.scope import Scope
@@ -50,7 +51,9 @@ if TYPE_CHECKING:
     from muniment.learning.stored_memory import IntentParts, StoredMemory
     from muniment.store.context import Context
 
-__all__ = ["Bank", "kinds_asked"]
+__all__ = ["Bank"]
+
+T = TypeVar("T")
 
 _PUCT_NAME = "puct_{q}_{p}_v1"
 _LIVE = ("active", "pinned", "temporary")
@@ -60,7 +63,6 @@ class BankQuery(Request):
     """What is asked of a bank; each call names its part."""
 
     store: Annotated[str | None, one_of(get_args(Store), "{given!r:.40} is not a store")] = None
-    newest: Annotated[FromOne | None, Expect("newest is a whole number from 1")] = None
 
 
 class Bank:
@@ -82,18 +84,24 @@ class Bank:
     # -- looking --------------------------------------------------------------------------------------
 
     def records(
-        self, store: Store | None = None, *, kind: MemoryKind | None = None, include_all: bool = False
-    ) -> list[StoredMemory]:
+        self,
+        store: Store | None = None,
+        *,
+        kind: MemoryKind | None = None,
+        include_all: bool = False,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Listing[StoredMemory]:
         """The learned records, oldest first; with `include_all`, retired and pruned ones too."""
+        from muniment.core.listing import list_query, read_listing
+        from muniment.learning.listing import page_memories
+
         kinds = kinds_asked(store, kind)
 
-        def work(reader: Reader) -> list[StoredMemory]:
-            found = (held.memory for each in kinds for held in list_memories(reader, self._owner, each))
-            live = [memory for memory in found if include_all or memory.status in _LIVE]
-            return with_counts(reader, self._owner, live, self._uses_max)
+        def read(asked: ListQuery) -> Iterator[Placed[StoredMemory]]:
+            return page_memories(self._ctx, self._scope.tenant_id, self._owner, kinds, asked, include_all=include_all)
 
-        live = self._ctx.engine.read(self._scope.tenant_id, work)
-        return sorted(live, key=lambda memory: (memory.created_at, memory.id))
+        return read_listing("records", (str, str), read, list_query(limit=limit), cursor)
 
     def get(self, memory_id: str) -> StoredMemory:
         """A record of this bank, whatever its standing."""
@@ -144,16 +152,23 @@ class Bank:
     def _id(self, prefix: str) -> str:
         return short_id(prefix, [self._scope.tenant_id, self._owner])
 
-    def event_logs(self, *, newest: int | None = None) -> list[EventLog]:
+    def event_logs(self, *, limit: int | None = None, cursor: str | None = None) -> Listing[EventLog]:
         """The logs of the runs that were learnt from, newest first."""
         from muniment.contracts.runs import EventLog
-        from muniment.learning.folding import list_event_logs
 
-        asked = checked(BankQuery, newest=newest)
-        bodies = self._ctx.engine.read(
-            self._scope.tenant_id, lambda reader: list_event_logs(reader, self._owner, newest=asked.newest)
-        )
-        return [EventLog.from_wire(body["event_log"]) for body in bodies]
+        return self._bodies("event_log", lambda body: EventLog.from_wire(body["event_log"]), "desc", limit, cursor)
+
+    def _bodies(
+        self, kind: str, made: Callable[[dict[str, Any]], T], order: str, limit: int | None, cursor: str | None
+    ) -> Listing[T]:
+        from muniment.core.listing import Placed, list_query, read_listing
+        from muniment.learning.listing import page_bodies
+
+        def read(asked: ListQuery) -> Iterator[Placed[T]]:
+            for each in page_bodies(self._ctx, self._scope.tenant_id, self._owner, kind, asked):
+                yield Placed(each.place, None if each.value is None else made(each.value))
+
+        return read_listing(f"{kind}s", (str, str), read, list_query(order=order, limit=limit), cursor)
 
     def flow_map(
         self,
@@ -179,13 +194,11 @@ class Bank:
             estimator=estimator,
         )
 
-    def drafts(self) -> list[DistillDraft]:
+    def drafts(self, *, limit: int | None = None, cursor: str | None = None) -> Listing[DistillDraft]:
         """The rules that folds have drafted, oldest first. A draft is in force nowhere: it waits for its tests."""
         from muniment.contracts.rules import DistillDraft
-        from muniment.learning.folding import list_drafts
 
-        bodies = self._ctx.engine.read(self._scope.tenant_id, lambda reader: list_drafts(reader, self._owner))
-        return [DistillDraft.from_wire(body["draft"]) for body in bodies]
+        return self._bodies("draft", lambda body: DistillDraft.from_wire(body["draft"]), "asc", limit, cursor)
 
     # -- lessons --------------------------------------------------------------------------------------
 
@@ -199,16 +212,20 @@ class Bank:
         q: str | None = None,
         around: str | None = None,
         limit: int | None = None,
-    ) -> list[Lesson]:
+        cursor: str | None = None,
+    ) -> Listing[Lesson]:
         """What runs taught, and what came of it: of one stage, or all but the retired, oldest or newest first (`desc`).
 
         `q`: words of its text, its condition or its id; `since`, `until`: learnt in that time; `around` a lesson.
         """
-        from muniment.core.listing import listing_given, shown
+        from muniment.core.listing import list_query, read_listing
         from muniment.learning.listing import page_lessons
 
-        asked = listing_given(order=order, since=since, until=until, q=q, around=around, limit=limit)
-        return list(shown(page_lessons(self._lessons, stage, asked), asked))
+        def read(asked: ListQuery) -> Iterator[Placed[Lesson]]:
+            return page_lessons(self._lessons, stage, asked)
+
+        asked = list_query(order=order, since=since, until=until, q=q, around=around, limit=limit)
+        return read_listing("lessons", (str, str), read, asked, cursor)
 
     def lesson(self, lesson_id: str) -> LessonStory:
         """A lesson with its life: every change and why, the runs it came from, the runs that had it or did without."""
@@ -259,14 +276,11 @@ class Bank:
         place = self._ctx, self._scope, self._owner
         return add_lesson(*place, text, evidence=evidence, when=when, intent=intent, bucket_key=bucket_key)
 
-    def lesson_reports(self, *, newest: int | None = None) -> list[LessonReport]:
+    def lesson_reports(self, *, limit: int | None = None, cursor: str | None = None) -> Listing[LessonReport]:
         """What a model made of runs, newest first: what it proposed, what was refused and why, and what it took."""
-        from muniment.learning.lesson_asking import list_reports
+        from muniment.learning.proposals.records import LessonReport
 
-        asked = checked(BankQuery, newest=newest)
-        return self._ctx.engine.read(
-            self._scope.tenant_id, lambda reader: list_reports(reader, self._owner, asked.newest)
-        )
+        return self._bodies("lesson_report", lambda body: LessonReport.from_wire(body["report"]), "desc", limit, cursor)
 
     # -- changing -------------------------------------------------------------------------------------
 
@@ -295,11 +309,15 @@ class Bank:
 
         return undo(self._ctx, self._scope.tenant_id, (self._owner,), plan_id)
 
-    def plans(self) -> list[PlanState]:
+    def plans(self, *, limit: int | None = None, cursor: str | None = None) -> Listing[PlanState]:
         """The plans of this bank with their records, oldest first."""
-        from muniment.learning.plans import list_plans
+        from muniment.core.listing import list_query, read_listing
+        from muniment.learning.listing import page_plans
 
-        return list_plans(self._ctx, self._scope.tenant_id, self._owner)
+        def read(asked: ListQuery) -> Iterator[Placed[PlanState]]:
+            return page_plans(self._ctx, self._scope.tenant_id, self._owner, asked)
+
+        return read_listing("plans", (str, str), read, list_query(limit=limit), cursor)
 
     def get_plan(self, plan_id: str) -> PlanState:
         """A plan of this bank as it stands, with the records of what was done."""

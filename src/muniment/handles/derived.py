@@ -10,15 +10,14 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from muniment.memory._fact_records import fact_terms, fact_without, project_fact
 from muniment.memory.candidates import candidate_without, project_candidate
-from muniment.memory.documents.projection import document_without, project_document
-from muniment.memory.episodes.given_summary import GIVEN_SUMMARY, project_given_summary
+from muniment.memory.documents import document_without, project_document
 from muniment.memory.extraction import EXTRACTION, extraction_without, project_extraction
-from muniment.memory.facts.projection import fact_terms, fact_without, project_fact
 from muniment.memory.index import RecallIndex
 from muniment.memory.insights import insight_without, procedure_without, project_insight, project_procedure
 from muniment.memory.kept.rows import SessionPlaces
-from muniment.memory.session_rows import SessionRows
+from muniment.memory.sessions import GIVEN_SUMMARY, SessionRows, project_given_summary
 from muniment.memory.working_state import project_state, state_without
 from muniment.packets.build_checking import build_fault
 from muniment.packets.mark_checking import mark_faults

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from muniment.contracts.packet import Purpose
+    from muniment.core.listing import Listing, ListQuery, Placed
     from muniment.core.policy import Policy, ResearchLimits
     from muniment.core.ports.engine import EngineInfo
     from muniment.core.ports.models import Clock, Embedder, Ids, TokenCounter
@@ -287,17 +288,25 @@ class Memory:
         q: str | None = None,
         around: str | None = None,
         limit: int | None = None,
+        cursor: str | None = None,
         tenant_id: str = DEFAULT_TENANT,
-    ) -> list[RunState]:
+    ) -> Listing[RunState]:
         """The runs of a user, or of the tenant, as they stand, oldest first or newest (`desc`): all, or so many.
 
         `since`, `until`: begun in that time; `q`: words of the objective, the task's type or the id; `around` a run.
         """
-        from muniment.core.listing import listing_given, shown
+        from muniment.core.listing import list_query, read_listing
         from muniment.runs.snapshots import page_runs
+        from muniment.store.lists.seeking import count_listed
 
-        asked = listing_given(order=order, since=since, until=until, q=q, around=around, limit=limit)
-        return list(shown(page_runs(self._ctx, tenant_id, user_id, asked), asked))
+        def read(asked: ListQuery) -> Iterator[Placed[RunState]]:
+            return page_runs(self._ctx, tenant_id, user_id, asked)
+
+        def count(asked: ListQuery) -> int | None:
+            return count_listed(self._ctx, tenant_id, "run", user_id, asked)
+
+        asked = list_query(order=order, since=since, until=until, q=q, around=around, limit=limit)
+        return read_listing("runs", (str, str), read, asked, cursor, count)
 
     def resume(self, run_id: str, *, repair: bool = False, tenant_id: str = DEFAULT_TENANT) -> Resumed[Run]:
         """A run taken up again: its handle, and its log from the latest snapshot that holds and what came after it.

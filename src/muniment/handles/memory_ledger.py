@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
-from muniment.core.listing import listing_given, shown
+from muniment.core.listing import list_query, read_listing
 from muniment.core.scope import DEFAULT_TENANT
 
 if TYPE_CHECKING:
+    from muniment.core.listing import Listing, ListQuery, Placed
     from muniment.core.scope import Pointer
     from muniment.memory.turns import EpisodeCandidate
     from muniment.store.context import Context
@@ -37,20 +38,26 @@ class MemoryLedger:
         q: str | None = None,
         around: str | None = None,
         limit: int | None = None,
+        cursor: str | None = None,
         tenant_id: str = DEFAULT_TENANT,
-    ) -> Iterator[LedgerEntry]:
+    ) -> Listing[LedgerEntry]:
         """A user's events, session by session, in order or turned around (`desc`): all of them, or at most `limit`.
 
         Those written `since` a moment and before another (`until`), of a `kind`, with the words `q` whatever their
         case; or those `around` an event.
         """
-        from muniment.store.lists.entries import ENTRY_KINDS
-        from muniment.store.reading import list_entries
+        from muniment.store.lists.entries import ENTRY_KINDS, count_entries, list_placed
 
-        asked = listing_given(
+        def read(asked: ListQuery) -> Iterator[Placed[LedgerEntry]]:
+            return list_placed(self._ctx, tenant_id, user_id, session_id, None, asked)
+
+        def count(asked: ListQuery) -> int | None:
+            return count_entries(self._ctx, tenant_id, user_id, session_id, None, asked)
+
+        asked = list_query(
             order=order, since=since, until=until, kind=kind, kinds=ENTRY_KINDS, q=q, around=around, limit=limit
         )
-        return list_entries(self._ctx, tenant_id, user_id, session_id, None, asked)
+        return read_listing("entries", (str, int), read, asked, cursor, count)
 
     def get(self, event_id: str, *, tenant_id: str = DEFAULT_TENANT) -> LedgerEntry:
         """An event by its id."""
@@ -75,11 +82,16 @@ class MemoryLedger:
 
         return reading.resolve(self._ctx, tenant_id, reading.pointer_of(pointer))
 
-    def answers(self, build_id: str, *, tenant_id: str = DEFAULT_TENANT) -> list[LedgerEntry]:
+    def answers(
+        self, build_id: str, *, limit: int | None = None, cursor: str | None = None, tenant_id: str = DEFAULT_TENANT
+    ) -> Listing[LedgerEntry]:
         """The answers that were observed with a build, oldest first; each entry's `cited` says what it names."""
-        from muniment.packets.answering import answers_to
+        from muniment.packets.build_listing import page_answers
 
-        return answers_to(self._ctx, tenant_id, build_id)
+        def read(asked: ListQuery) -> Iterator[Placed[LedgerEntry]]:
+            return page_answers(self._ctx, tenant_id, build_id, asked)
+
+        return read_listing("answers", (str, str, int), read, list_query(limit=limit), cursor)
 
     def episodes(
         self,
@@ -92,19 +104,22 @@ class MemoryLedger:
         q: str | None = None,
         around: str | None = None,
         limit: int | None = None,
+        cursor: str | None = None,
         tenant_id: str = DEFAULT_TENANT,
-    ) -> Iterator[EpisodeCandidate]:
+    ) -> Listing[EpisodeCandidate]:
         """What a user's sessions hold, cut where a long silence says so, each with its best sentences.
 
         Session by session, in order or turned around (`desc`): all, or at most `limit`. Those that reach into the time
         `since` a moment and `until` before another, with the words `q` whatever their case; or those `around` the one
         that holds an event.
         """
-        from muniment.memory.lists.episodes import list_episodes
+        from muniment.memory.sessions import list_episodes
 
-        asked = listing_given(order=order, since=since, until=until, q=q, around=around, limit=limit)
-        placed = list_episodes(self._ctx, tenant_id, user_id, session_id, asked)
-        return shown(placed, asked)
+        def read(asked: ListQuery) -> Iterator[Placed[EpisodeCandidate]]:
+            return list_episodes(self._ctx, tenant_id, user_id, session_id, asked)
+
+        asked = list_query(order=order, since=since, until=until, q=q, around=around, limit=limit)
+        return read_listing("episodes", (str, int), read, asked, cursor)
 
     def ingest_otel(
         self,

@@ -10,6 +10,7 @@ from muniment.core.scope import DEFAULT_TENANT
 if TYPE_CHECKING:
     from muniment.contracts.packet import Purpose
     from muniment.contracts.snapshot import CompactionSnapshot, SnapshotValidation
+    from muniment.core.listing import Listing, ListQuery, Placed
     from muniment.core.policy import Policy
     from muniment.packets.previewing import Preview
     from muniment.packets.turns import RunTurn, TurnKind
@@ -47,8 +48,9 @@ class MemoryLog:
         q: str | None = None,
         around: str | None = None,
         limit: int | None = None,
+        cursor: str | None = None,
         tenant_id: str = DEFAULT_TENANT,
-    ) -> list[RunTurn]:
+    ) -> Listing[RunTurn]:
         """What was said and, between the turns, the packets that were composed: of a run, or of a user.
 
         Of a user session by session, of one session with `session_id`. In order or turned around (`desc`): all, or at
@@ -56,13 +58,19 @@ class MemoryLog:
         `build`), with the words `q` whatever their case; or those `around` an entry or a build by its id, or, of a run
         or a session, around the entry with a number.
         """
-        from muniment.core.listing import listing_given, shown
-        from muniment.packets.turns import TURN_KINDS, page_turns
+        from muniment.core.listing import list_query, read_listing
+        from muniment.packets.turns import TURN_KINDS, count_turns, page_turns
 
-        asked = listing_given(
+        def read(asked: ListQuery) -> Iterator[Placed[RunTurn]]:
+            return page_turns(self._ctx, tenant_id, user_id, session_id, run_id, asked)
+
+        def count(asked: ListQuery) -> int | None:
+            return count_turns(self._ctx, tenant_id, user_id, session_id, run_id, asked)
+
+        asked = list_query(
             order=order, since=since, until=until, kind=kind, kinds=TURN_KINDS, q=q, around=around, limit=limit
         )
-        return list(shown(page_turns(self._ctx, tenant_id, user_id, session_id, run_id, asked), asked))
+        return read_listing("turns", (str, int, str, str), read, asked, cursor, count)
 
     def snapshot(
         self, run_id: str, sequence: int | None = None, *, tenant_id: str = DEFAULT_TENANT
@@ -72,11 +80,17 @@ class MemoryLog:
 
         return run_snapshots.get_snapshot(self._ctx, tenant_id, run_id, sequence)
 
-    def snapshots(self, run_id: str, *, tenant_id: str = DEFAULT_TENANT) -> Iterator[CompactionSnapshot]:
+    def snapshots(
+        self, run_id: str, *, limit: int | None = None, cursor: str | None = None, tenant_id: str = DEFAULT_TENANT
+    ) -> Listing[CompactionSnapshot]:
         """The snapshots of a run, oldest first."""
-        from muniment.runs import snapshots as run_snapshots
+        from muniment.core.listing import list_query, read_listing
+        from muniment.runs.snapshots import page_snapshots
 
-        return run_snapshots.list_snapshots(self._ctx, tenant_id, run_id)
+        def read(asked: ListQuery) -> Iterator[Placed[CompactionSnapshot]]:
+            return page_snapshots(self._ctx, tenant_id, run_id, asked)
+
+        return read_listing("snapshots", (int,), read, list_query(limit=limit), cursor)
 
     def check_snapshot(
         self, run_id: str, sequence: int | None = None, *, tenant_id: str = DEFAULT_TENANT

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 from muniment.core.scope import DEFAULT_TENANT
 
 if TYPE_CHECKING:
+    from muniment.core.listing import Listing, ListQuery, Placed
     from muniment.core.outside.spool import Spool
     from muniment.core.policy import Policy
     from muniment.handles.attention import Overview, Waiting, WaitingKind
     from muniment.handles.thread_space import ThreadSpace
     from muniment.handles.upkeep.records import UpkeepKind, UpkeepReport
     from muniment.handles.value_space import ValueSpace
-    from muniment.memory.documents.records import CorpusDocument
+    from muniment.memory.documents import CorpusDocument
     from muniment.memory.extraction import ExtractionReport
     from muniment.moving.portable import MoveReport, System
     from muniment.store.context import Context
@@ -43,19 +44,36 @@ class MemoryStore:
         """What this process has read in the background, what that cost and what came of it; None before the first."""
         return None if self._ctx.background is None else self._ctx.background.report
 
-    def tenants(self) -> list[str]:
+    def tenants(self, *, limit: int | None = None, cursor: str | None = None) -> Listing[str]:
         """The tenants of this store."""
-        return self._ctx.engine.tenants()
+        from muniment.core.listing import Placed, list_query, read_listing
 
-    def users(self, *, q: str | None = None, tenant_id: str = DEFAULT_TENANT) -> Iterator[UserState]:
+        def read(asked: ListQuery) -> Iterator[Placed[str]]:
+            after = None if asked.after is None else asked.after[0]
+            for name in self._ctx.engine.tenants(after, None if asked.limit is None else asked.limit + 1):
+                yield Placed((name,), name)
+
+        return read_listing("tenants", (str,), read, list_query(limit=limit), cursor)
+
+    def users(
+        self,
+        *,
+        q: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        tenant_id: str = DEFAULT_TENANT,
+    ) -> Listing[UserState]:
         """The users of a tenant who have sessions, by their ids; who was forgotten is not among them.
 
         `q`: those alone whose id holds it, whatever its case.
         """
-        from muniment.core.listing import listing_given
-        from muniment.store.users import list_users
+        from muniment.core.listing import list_query, read_listing
+        from muniment.store.users import page_users
 
-        return list_users(self._ctx, tenant_id, q=listing_given(q=q).q)
+        def read(asked: ListQuery) -> Iterator[Placed[UserState]]:
+            return page_users(self._ctx, tenant_id, asked)
+
+        return read_listing("users", (str,), read, list_query(q=q, limit=limit), cursor)
 
     def overview(self, *, tenant_id: str = DEFAULT_TENANT) -> Overview:
         """How much a tenant holds, and when something last happened. Each number is counted up to a bound."""
@@ -68,19 +86,23 @@ class MemoryStore:
         *,
         kind: WaitingKind | None = None,
         limit: int | None = None,
+        cursor: str | None = None,
         user_id: str | None = None,
         tenant_id: str = DEFAULT_TENANT,
-    ) -> list[Waiting]:
+    ) -> Listing[Waiting]:
         """What waits for a person, of a tenant or of one user: all, or at most `limit`, of one `kind` or of each.
 
         Locked runs, trials of rules that have decided, disputed facts, candidates that nobody judged, and receipts that
         wait for a scrub of the store's files.
         """
-        from muniment.core.listing import listing_given, shown
+        from muniment.core.listing import list_query, read_listing
         from muniment.handles.attention import WAITING_KINDS, page_waiting
 
-        asked = listing_given(kind=kind, kinds=WAITING_KINDS, limit=limit)
-        return list(shown(page_waiting(self._ctx, tenant_id, user_id, asked), asked))
+        def read(asked: ListQuery) -> Iterator[Placed[Waiting]]:
+            return page_waiting(self._ctx, tenant_id, user_id, asked)
+
+        asked = list_query(kind=kind, kinds=WAITING_KINDS, limit=limit)
+        return read_listing("attention", (int, str, str), read, asked, cursor)
 
     def add_documents(
         self, documents: Iterable[Mapping[str, Any]], *, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT

@@ -13,27 +13,30 @@ book.rollback(to=book.revision - 1, signed_by="rosa")
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from muniment.core.listing import list_query, read_listing
 from muniment.core.scope import BANK_PREFIX, bank_level
 from muniment.errors import InvalidInput
 from muniment.rules import promotion, rulebook, testing
 from muniment.rules.rulebook import (
     Book,
     find_rule,
-    list_reports,
-    list_revisions,
+    page_history,
+    page_reports,
+    page_revisions,
+    page_rules,
+    page_tests,
     revision_of,
-    versions_of,
 )
-from muniment.rules.testing import named_tests
 from muniment.store.admission import is_id
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from muniment.contracts.rules import DistillDraft, RegressionTestSpec, RuleRecord
+    from muniment.core.listing import Listing, ListQuery, Placed
     from muniment.core.scope import RuleType
     from muniment.learning.rule_state import RuleStage
     from muniment.learning.stored_memory import StoredMemory
@@ -78,37 +81,60 @@ class Rulebook:
         ctx, tenant_id, owner = self._book
         return ctx.engine.read(tenant_id, lambda reader: revision_of(reader, tenant_id, owner))
 
-    def revisions(self) -> list[RulebookRevision]:
+    def revisions(self, *, limit: int | None = None, cursor: str | None = None) -> Listing[RulebookRevision]:
         """Every change of the rulebook, oldest first."""
-        ctx, tenant_id, owner = self._book
-        return ctx.engine.read(tenant_id, lambda reader: list_revisions(reader, tenant_id, owner))
+        return read_listing(
+            "revisions", (int,), lambda asked: page_revisions(self._book, asked), list_query(limit=limit), cursor
+        )
 
-    def rules(self, *, stage: RuleStage | None = None, include_all: bool = False) -> list[StoredMemory]:
+    def rules(
+        self,
+        *,
+        stage: RuleStage | None = None,
+        include_all: bool = False,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Listing[StoredMemory]:
         """The rules, oldest first: of one stage, or all but the retired, or with `include_all` those too."""
-        return rulebook.list_rules(self._book, stage=stage, include_all=include_all)
+
+        def read(asked: ListQuery) -> Iterator[Placed[StoredMemory]]:
+            return page_rules(self._book, stage, asked, include_all=include_all)
+
+        return read_listing("rules", (str, str), read, list_query(limit=limit), cursor)
 
     def get(self, rule_id: str) -> StoredMemory:
         """A rule of this book, whatever its standing."""
         ctx, tenant_id, owner = self._book
         return ctx.engine.read(tenant_id, lambda reader: find_rule(reader, owner, rule_id))
 
-    def history(self, rule_id: str) -> list[StoredMemory]:
+    def history(self, rule_id: str, *, limit: int | None = None, cursor: str | None = None) -> Listing[StoredMemory]:
         """Every version of a rule, oldest first."""
-        ctx, tenant_id, _ = self._book
-        rule = self.get(rule_id)
-        return ctx.engine.read(tenant_id, lambda reader: list(versions_of(reader, rule.id)))
+        named = self.get(rule_id).id
+        return read_listing(
+            "history", (int,), lambda asked: page_history(self._book, named, asked), list_query(limit=limit), cursor
+        )
 
-    def tests(self, rule_id: str) -> list[RuleTest]:
+    def tests(self, rule_id: str, *, limit: int | None = None, cursor: str | None = None) -> Listing[RuleTest]:
         """The tests of a rule."""
-        ctx, tenant_id, owner = self._book
-        rule = self.get(rule_id)
-        return ctx.engine.read(tenant_id, lambda reader: named_tests(reader, owner, rule))
+        named = self.get(rule_id).id
+        return read_listing(
+            "tests",
+            (str, str, int),
+            lambda asked: page_tests(self._book, named, asked),
+            list_query(limit=limit),
+            cursor,
+        )
 
-    def reports(self, rule_id: str) -> list[Report]:
-        """What gates, replays and promotions found of a rule, oldest first."""
-        ctx, tenant_id, owner = self._book
-        rule = self.get(rule_id)
-        return ctx.engine.read(tenant_id, lambda reader: list_reports(reader, owner, rule.id))
+    def reports(self, rule_id: str, *, limit: int | None = None, cursor: str | None = None) -> Listing[Report]:
+        """Reports of the gates, replays and promotions of a rule, oldest first."""
+        named = self.get(rule_id).id
+        return read_listing(
+            "reports",
+            (str, str, int),
+            lambda asked: page_reports(self._book, named, asked),
+            list_query(limit=limit),
+            cursor,
+        )
 
     def stats(self, rule_id: str, *, start: Any = None, end: Any = None) -> RuleStats:
         """What runs say of a rule: with it and without, by bucket; within a window, or since it is as it is."""
@@ -179,7 +205,7 @@ class Rulebook:
     def add_tests(self, rule_id: str, specs: Iterable[RegressionTestSpec | Mapping[str, Any]]) -> list[RuleTest]:
         """Tests of one's own."""
         testing.add_tests(self._book, rule_id, specs)
-        return self.tests(rule_id)
+        return list(self.tests(rule_id))
 
     def gate(
         self,

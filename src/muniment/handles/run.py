@@ -6,7 +6,7 @@ the ledger stands on handles of its own: `run.log`, `run.memory`, `run.learning`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from muniment.contracts.learning import FoldResult
     from muniment.contracts.packet import Fact, InsightItem, Procedure, Purpose, ValidationState, WorkingState
     from muniment.contracts.runs import VerifierResult
+    from muniment.core.listing import Listing, ListQuery, Placed
     from muniment.core.policy import Policy
     from muniment.core.record import JsonValue
     from muniment.core.scope import Scope, ScopeLevel, Trust
@@ -29,11 +30,11 @@ if TYPE_CHECKING:
     from muniment.handles.run_ledger import RunLedger
     from muniment.handles.run_log import RunLogHandle
     from muniment.handles.run_memory import RunMemory
-    from muniment.memory.episodes.given_summary import GivenSummary
-    from muniment.memory.facts.candidate_records import Candidate
-    from muniment.memory.hits import Hit
+    from muniment.memory._fact_records import Candidate
     from muniment.memory.patches import Writer
     from muniment.memory.profile import Profile
+    from muniment.memory.search import Hit
+    from muniment.memory.sessions import GivenSummary
     from muniment.packets.builds import Build
     from muniment.store.admission import Admitted
     from muniment.store.context import Context
@@ -297,7 +298,7 @@ class Run:
         grant (else `Forbidden`). A source that is not this user's evidence is `NotFound`. Without a `confidence` it is
         0.5, or what the policy gives to the user's own words where they are quoted: 0.9, and the notes say so.
         """
-        from muniment.memory import fact_writing as facts
+        from muniment.memory import facts as facts
 
         request = facts.request_fact(
             key=key, value=value, sources=sources, confidence=confidence, scope_level=scope_level,
@@ -312,21 +313,27 @@ class Run:
         *,
         include_all: bool = False,
         at: Any = None,
-        order: Literal["asc", "desc"] | None = None,
+        order: Literal["asc", "desc"] = "asc",
         since: Any = None,
         until: Any = None,
         q: str | None = None,
         around: str | None = None,
         limit: int | None = None,
-    ) -> list[Fact]:
+        cursor: str | None = None,
+    ) -> Listing[Fact]:
         """What holds now, or held `at` a point in time, by the nearest level; with `include_all`, all there is.
 
-        By their keys; where any of the rest is given, by when they were first held, oldest first or newest (`desc`).
+        In the order in which they were first held, oldest first or newest (`desc`).
         """
-        from muniment.memory.lists.facts import list_facts
+        from muniment.core.listing import list_query, read_listing
+        from muniment.memory.facts import page_facts
 
-        asked = {"order": order, "since": since, "until": until, "q": q, "around": around, "limit": limit}
-        return list_facts(self._writer(), key, at, include_all=include_all, asked=asked)
+        def read(asked: ListQuery) -> Iterator[Placed[Fact]]:
+            return page_facts(self._writer(), key, at, asked, include_all=include_all)
+
+        asked = list_query(order=order, since=since, until=until, q=q, around=around, limit=limit)
+        place = (str, str) if key is None else (str, str, int)
+        return read_listing("facts", place, read, asked, cursor)
 
     def profile(self, *, max_tokens: int = 256, purpose: Purpose | None = None) -> Profile:
         """Who this run's user is, in their own words: dated sentences with their events, within `max_tokens`.
@@ -398,7 +405,7 @@ class Run:
     ) -> Candidate:
         """Propose a fact. Policy promotes it at once where it is sure; else it waits for a decision. It says why."""
         from muniment.memory import candidates
-        from muniment.memory import fact_writing as facts
+        from muniment.memory import facts as facts
 
         request = facts.request_fact(key=key, value=value, sources=sources, quote=quote, confidence=confidence)
         if reason is not None and not isinstance(reason, str):
@@ -412,7 +419,7 @@ class Run:
         It has no more trust than its sources, and is forgotten with any of them. A source that is not this user's
         evidence is `NotFound`.
         """
-        from muniment.memory import summary_writing
+        from muniment.memory import sessions as summary_writing
 
         return summary_writing.summarize(self._writer(), text, sources)
 
@@ -529,11 +536,15 @@ class Run:
         )
         return verifying.keep_result(self._writer(), verified, given, event, pointers)
 
-    def verifications(self) -> list[VerifierResult]:
+    def verifications(self, *, limit: int | None = None, cursor: str | None = None) -> Listing[VerifierResult]:
         """The results that were kept with the run, oldest first."""
-        from muniment.verify.verify import list_results
+        from muniment.core.listing import list_query, read_listing
+        from muniment.verify.verify import page_results
 
-        return list_results(self._ctx, self._scope)
+        def read(asked: ListQuery) -> Iterator[Placed[VerifierResult]]:
+            return page_results(self._ctx, self._scope, asked)
+
+        return read_listing("verifications", (str, str), read, list_query(limit=limit), cursor)
 
     # -- the run itself -------------------------------------------------------------------------------
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
-from muniment.core.listing import listing_given
+from muniment.core.listing import list_query, read_listing
 
 if TYPE_CHECKING:
+    from muniment.core.listing import Listing, ListQuery, Placed
     from muniment.core.scope import Pointer, Scope
     from muniment.store.context import Context
     from muniment.store.ledger import EntryKind, LedgerEntry, Resolved
@@ -32,20 +33,27 @@ class RunLedger:
         q: str | None = None,
         around: str | None = None,
         limit: int | None = None,
-    ) -> Iterator[LedgerEntry]:
+        cursor: str | None = None,
+    ) -> Listing[LedgerEntry]:
         """This run's entries, in order or turned around (`desc`): all of them, or at most `limit`.
 
         Those written `since` a moment and before another (`until`), of a `kind`, with the words `q` whatever their
         case; or those `around` one.
         """
-        from muniment.store.lists.entries import ENTRY_KINDS
-        from muniment.store.reading import list_entries
+        from muniment.store.lists.entries import ENTRY_KINDS, count_entries, list_placed
 
-        asked = listing_given(
+        scope = self._scope
+
+        def read(asked: ListQuery) -> Iterator[Placed[LedgerEntry]]:
+            return list_placed(self._ctx, scope.tenant_id, scope.user_id, scope.session_id, scope.run_id, asked)
+
+        def count(asked: ListQuery) -> int | None:
+            return count_entries(self._ctx, scope.tenant_id, scope.user_id, scope.session_id, scope.run_id, asked)
+
+        asked = list_query(
             order=order, since=since, until=until, kind=kind, kinds=ENTRY_KINDS, q=q, around=around, limit=limit
         )
-        scope = self._scope
-        return list_entries(self._ctx, scope.tenant_id, scope.user_id, scope.session_id, scope.run_id, asked)
+        return read_listing("entries", (str, int), read, asked, cursor, count)
 
     def get(self, event_id: str) -> LedgerEntry:
         """An event of this user, of any session."""

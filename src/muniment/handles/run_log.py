@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from muniment.contracts.snapshot import CompactionSnapshot
+    from muniment.core.listing import Listing, ListQuery, Placed
     from muniment.core.record import JsonObject
     from muniment.core.scope import Scope
     from muniment.memory.patches import Writer
@@ -157,24 +158,43 @@ class RunLogHandle:
         loaded = self._ctx.engine.read(self._scope.tenant_id, lambda reader: load_log(reader, self._scope, policy))
         return loaded.unless_damaged(repairs=self._writer().repairs).log
 
-    def claims(self, status: ClaimStatus | None = None) -> list[RunClaim]:
+    def claims(
+        self, status: ClaimStatus | None = None, *, limit: int | None = None, cursor: str | None = None
+    ) -> Listing[RunClaim]:
         """The run's claims, in the order they were made."""
-        from muniment.runs.snapshots import check_claim_status
+        from muniment.core.listing import list_query, read_listing
+        from muniment.runs.snapshots import page_claims
 
-        check_claim_status(status)
-        return [claim for claim in self.read().claims if status in (None, claim.status)]
+        def read(asked: ListQuery) -> Iterator[Placed[RunClaim]]:
+            return page_claims(self._ctx, self._scope, status, asked)
 
-    def conflicts(self) -> list[RunConflict]:
+        return read_listing("claims", (str, str), read, list_query(limit=limit), cursor)
+
+    def conflicts(self, *, limit: int | None = None, cursor: str | None = None) -> Listing[RunConflict]:
         """The conflicts of the run, settled ones too."""
-        return list(self.read().conflicts)
+        from muniment.core.listing import list_query, read_listing
+        from muniment.runs.snapshots import page_conflicts
 
-    def failures(self) -> list[CountedFailure]:
-        """What went wrong, each failure once, with how often."""
-        return list(self.read().failures)
+        def read(asked: ListQuery) -> Iterator[Placed[RunConflict]]:
+            return page_conflicts(self._ctx, self._scope, asked)
 
-    def questions(self) -> list[OpenQuestion]:
-        """What the run does not know yet."""
-        return list(self.read().open_questions)
+        return read_listing("conflicts", (str, str), read, list_query(limit=limit), cursor)
+
+    def failures(self, *, limit: int | None = None, cursor: str | None = None) -> Listing[CountedFailure]:
+        """Failures of the run, each once, with how often it was met."""
+        from muniment.core.listing import list_items
+
+        return list_items("failures", self.read().failures, limit, cursor)
+
+    def questions(self, *, limit: int | None = None, cursor: str | None = None) -> Listing[OpenQuestion]:
+        """The open questions of the run."""
+        from muniment.core.listing import list_query, read_listing
+        from muniment.runs.snapshots import page_questions
+
+        def read(asked: ListQuery) -> Iterator[Placed[OpenQuestion]]:
+            return page_questions(self._ctx, self._scope, asked)
+
+        return read_listing("questions", (str, str), read, list_query(limit=limit), cursor)
 
     def budgets(self) -> JsonObject:
         """What the run may use and what it has used."""

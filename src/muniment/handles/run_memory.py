@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from muniment.errors import InvalidInput
 
 if TYPE_CHECKING:
     from muniment.contracts.packet import Fact, InsightItem, Procedure, ValidationState
+    from muniment.core.listing import Listing, ListQuery, Placed
     from muniment.core.scope import ScopeLevel
-    from muniment.memory.facts.candidate_records import Candidate, CandidateStatus, Unheard
+    from muniment.memory._fact_records import Candidate, CandidateStatus, Unheard
     from muniment.memory.patches import Writer
 
 __all__ = ["RunMemory"]
@@ -27,21 +28,22 @@ class RunMemory:
 
     def dispute(self, fact_id: str, *, sources: Iterable[str] = (), reason: str | None = None) -> Fact:
         """Object to a fact: it is left out until it is remembered anew or retracted."""
-        from muniment.memory import fact_writing as facts
+        from muniment.memory import facts as facts
 
         return facts.dispute_fact(self._writer(), fact_id, sources, reason)
 
     def retract(self, fact_id: str, *, sources: Iterable[str] = (), reason: str | None = None) -> Fact:
         """Take a fact back: it stays as history, deprecated."""
-        from muniment.memory import fact_writing as facts
+        from muniment.memory import facts as facts
 
         return facts.retract_fact(self._writer(), fact_id, sources, reason)
 
-    def fact_history(self, key: str) -> list[Fact]:
+    def fact_history(self, key: str, *, limit: int | None = None, cursor: str | None = None) -> Listing[Fact]:
         """Everything that was ever held of a key, oldest first."""
-        from muniment.memory import fact_reading
+        from muniment.core.listing import list_items
+        from muniment.memory.facts import fact_history
 
-        return fact_reading.fact_history(self._writer(), key)
+        return list_items("fact_history", fact_history(self._writer(), key), limit, cursor)
 
     # -- procedures -----------------------------------------------------------------------------------
 
@@ -87,11 +89,17 @@ class RunMemory:
 
     # -- candidates -----------------------------------------------------------------------------------
 
-    def candidates(self, status: CandidateStatus | None = None) -> list[Candidate]:
+    def candidates(
+        self, status: CandidateStatus | None = None, *, limit: int | None = None, cursor: str | None = None
+    ) -> Listing[Candidate]:
         """This user's candidates and their fates, oldest first."""
-        from muniment.memory import candidates
+        from muniment.core.listing import list_query, read_listing
+        from muniment.memory.candidates import page_candidates
 
-        return candidates.list_candidates(self._writer(), status)
+        def read(asked: ListQuery) -> Iterator[Placed[Candidate]]:
+            return page_candidates(self._writer(), status, asked)
+
+        return read_listing("candidates", (str, str), read, list_query(limit=limit), cursor)
 
     def decide(self, candidate_id: str, accept: bool, reason: str | None = None) -> Candidate:
         """Promote or decline a candidate that waits."""

@@ -39,6 +39,7 @@ from muniment.store.items import latest
 
 if TYPE_CHECKING:
     from muniment.contracts.research import Perspective, SummaryPack
+    from muniment.core.listing import Listing
     from muniment.handles.run import Run
     from muniment.memory.corpus import Corpus
     from muniment.research.records import (
@@ -150,9 +151,11 @@ class Study:
         """What the run is and where it stands: question, limits, stage."""
         return self._view().manifest
 
-    def perspectives(self) -> tuple[Perspective, ...]:
+    def perspectives(self, *, limit: int | None = None, cursor: str | None = None) -> Listing[Perspective]:
         """All perspectives, those of a second wave last."""
-        return self._view().perspectives
+        from muniment.core.listing import list_items
+
+        return list_items("perspectives", self._view().perspectives, limit, cursor)
 
     def prompt(self, perspective_id: str) -> str:
         """What to hand to the agent of a perspective; after a rejected output, with what to change."""
@@ -185,15 +188,18 @@ class Study:
         """Gates A to E as they stand now, D measured on the bytes on disk."""
         return self._gates(self._view())
 
-    def claims(self) -> list[CheckedClaim]:
+    def claims(self, *, limit: int | None = None, cursor: str | None = None) -> Listing[CheckedClaim]:
         """The claims that were checked for the pack, flagged ones included, each with its reason."""
+        from muniment.core.listing import list_items
         from muniment.research.pack import claims_of
 
-        return claims_of(self._view())
+        return list_items("claims", claims_of(self._view()), limit, cursor)
 
-    def sources(self) -> list[Citation]:
+    def sources(self, *, limit: int | None = None, cursor: str | None = None) -> Listing[Citation]:
         """The citations as they were last settled."""
-        return list(self._view().citations)
+        from muniment.core.listing import list_items
+
+        return list_items("sources", self._view().citations, limit, cursor)
 
     # -- moving -------------------------------------------------------------------------------------------
 
@@ -218,7 +224,7 @@ class Study:
                 raise InvalidInput("propose answered nothing", path="$.propose")
         policy = self._ctx.policy.research
         self._move(lambda view: (route(view, policy, perspectives, self._ctx.now()), None), expected_revision)
-        return self.perspectives()
+        return self._view().perspectives
 
     def ingest(
         self,

@@ -16,7 +16,7 @@ from muniment.errors import Forgotten, NotFound
 if TYPE_CHECKING:
     from muniment.core.record import JsonObject
     from muniment.handles.memory import Memory
-    from muniment.memory.documents.records import CorpusDocument, StoredDocument
+    from muniment.memory.documents import CorpusDocument, StoredDocument
 
 __all__ = ["Kept", "KeyedDocuments", "Put", "put_all"]
 

@@ -9,7 +9,7 @@ requests share, and a packet differs from question to question.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from muniment.store.secrets import redact_value
@@ -38,7 +38,7 @@ def left_out(mem: Memory, run: Run, texts: Iterable[str]) -> dict[str, Any]:
     """What a packet leaves out, since these texts of the session say it: arguments of `compose`."""
     scope = run.scope
 
-    def latest(limit: int) -> Iterator[LedgerEntry]:
+    def latest(limit: int) -> Iterable[LedgerEntry]:
         return mem.ledger.entries(
             user_id=scope.user_id, session_id=scope.session_id, tenant_id=scope.tenant_id, order="desc", limit=limit
         )
@@ -46,7 +46,7 @@ def left_out(mem: Memory, run: Run, texts: Iterable[str]) -> dict[str, Any]:
     return _left_out(run, texts, latest)
 
 
-def _left_out(run: Run, texts: Iterable[str], latest: Callable[[int], Iterator[LedgerEntry]]) -> dict[str, Any]:
+def _left_out(run: Run, texts: Iterable[str], latest: Callable[[int], Iterable[LedgerEntry]]) -> dict[str, Any]:
     sent = {_kept(text) for text in texts if text}
     limit = max(_LOOKED_AT, 4 * len(sent))
     entries = list(latest(limit))

@@ -30,7 +30,7 @@ from muniment.learning.quoted_words import folded, words_in
 from muniment.runs.snapshots import get_run
 from muniment.store.admission import is_id
 from muniment.store.injection import has_injection_form
-from muniment.store.items import latest, select_items
+from muniment.store.items import latest
 from muniment.store.ledger import INSTRUCTION_LIKE
 from muniment.store.reading import list_entries
 from muniment.store.secrets import find_secret, redact_text
@@ -38,14 +38,13 @@ from muniment.verify.graders import without_orders
 
 if TYPE_CHECKING:
     from muniment.core.policy import WritingPolicy
-    from muniment.core.ports.engine import Condition, Reader
     from muniment.core.scope import Scope
     from muniment.learning.proposals.keeping import KeptLesson
     from muniment.learning.stored_memory import RunFacts
     from muniment.store.context import Context
     from muniment.store.ledger import LedgerEntry
 
-__all__ = ["LessonsAsked", "ask_lessons", "list_reports", "shown_event", "shown_run", "standards_of", "told"]
+__all__ = ["LessonsAsked", "ask_lessons", "shown_event", "shown_run", "standards_of", "told"]
 
 _FIRST = 4
 """So many of a run's first events are shown, whatever else is."""
@@ -110,13 +109,6 @@ def ask_lessons(
     ]
     tools = frozenset(event.tool for each in question.runs for event in each.calls if event.tool is not None)
     return LessonsAsked(tuple(lessons), report, tools)
-
-
-def list_reports(reader: Reader, owner: str, newest: int | None) -> list[LessonReport]:
-    """What models made of runs of a bank, newest first; what was forgotten is not there."""
-    where: tuple[Condition, ...] = (("kind", "=", "lesson_report"), ("user_id", "=", owner))
-    items = select_items(reader, where, order=("created_at", "id", "version"), descending=True, limit=newest)
-    return [LessonReport.from_wire(item.plain()["report"]) for item in items if item.body is not None]
 
 
 # -- what is shown ------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from muniment.core.canonical import short_id
-from muniment.core.listing import Listing, Placed, matches
+from muniment.core.listing import ListQuery, Placed, matches
 from muniment.core.ports.rows import by_ids, select
 from muniment.core.ports.schema import ITEMS
 from muniment.core.scope import bank_level
@@ -54,7 +54,7 @@ LIVE = ("active", "pinned", "temporary")
 
 
 def page_memories(
-    ctx: Context, tenant_id: str, owner: str, kinds: Iterable[str], asked: Listing, *, include_all: bool
+    ctx: Context, tenant_id: str, owner: str, kinds: Iterable[str], asked: ListQuery, *, include_all: bool
 ) -> Iterator[Placed[StoredMemory]]:
     """The learned records of some kinds, those that stand or all."""
 
@@ -68,13 +68,13 @@ def page_memories(
 
 
 def page_bodies(
-    ctx: Context, tenant_id: str, owner: str, kind: str, asked: Listing
+    ctx: Context, tenant_id: str, owner: str, kind: str, asked: ListQuery
 ) -> Iterator[Placed[dict[str, Any]]]:
     """The bodies of the event logs, or of the drafts, of a bank."""
     return seek(ctx, tenant_id, read_listed(kind, owner, each_made(lambda item: item.plain()), asked), asked)
 
 
-def page_plans(ctx: Context, tenant_id: str, owner: str, asked: Listing) -> Iterator[Placed[PlanState]]:
+def page_plans(ctx: Context, tenant_id: str, owner: str, asked: ListQuery) -> Iterator[Placed[PlanState]]:
     return seek(ctx, tenant_id, read_listed("plan", owner, each_made(plan_of), asked), asked)
 
 
@@ -117,7 +117,7 @@ def check_lesson_stage(stage: Any) -> LessonStage | None:
 # -- a page -------------------------------------------------------------------------------------------
 
 
-def page_lessons(bank: LessonBank, stage: str | None, asked: Listing) -> Iterator[Placed[Lesson]]:
+def page_lessons(bank: LessonBank, stage: str | None, asked: ListQuery) -> Iterator[Placed[Lesson]]:
     """The lessons of one stage, or all but the retired, by when what they are kept as was first written.
 
     A record whose lesson stands at another's place is a place with nothing at it.
@@ -153,7 +153,7 @@ def lesson_now(bank: LessonBank, lesson_id: str) -> Lesson:
     return bank.ctx.engine.read(bank.tenant_id, read)
 
 
-def _meant(bank: LessonBank, reader: Reader, item: Item, stage: str | None, asked: Listing) -> Kin | None:
+def _meant(bank: LessonBank, reader: Reader, item: Item, stage: str | None, asked: ListQuery) -> Kin | None:
     """What belongs together with this record, if its lesson is shown here and is asked for."""
     if item.kind == "rule" and held_of(item).memory.layer == "user":
         return None  # what a person wrote into the rulebook is a rule of theirs, and nothing that was learnt

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from muniment.contracts.learning import MemoryActionPlan, MemoryActionRecord
 from muniment.core.canonical import canonical_bytes, short_id
-from muniment.core.ports.engine import Condition
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.core.scope import bank_level, bank_owner
 from muniment.errors import Conflict, DuplicateId, InvalidInput, NotFound
@@ -19,7 +18,7 @@ from muniment.learning.fold.undoing import undo_plan
 from muniment.learning.stored_memory import StoredMemory
 from muniment.memory.patches import draft_patch
 from muniment.store.admission import is_id
-from muniment.store.items import Item, get_version, latest, newest_of, stream_items, taken_ids
+from muniment.store.items import Item, get_version, latest, taken_ids
 from muniment.store.ledger import PLAN_ENDED, PLAN_MADE
 from muniment.store.secrets import find_secret
 
@@ -36,7 +35,6 @@ __all__ = [
     "apply_plan",
     "ended_draft",
     "get_plan",
-    "list_plans",
     "made_draft",
     "make_plan",
     "plan_in",
@@ -88,17 +86,6 @@ def plan_of(item: Item) -> PlanState:
 
 def get_plan(ctx: Context, tenant_id: str, owners: Sequence[str], plan_id: str) -> PlanState:
     return ctx.engine.read(tenant_id, lambda reader: find_plan(reader, owners, plan_id))
-
-
-def list_plans(ctx: Context, tenant_id: str, owner: str) -> list[PlanState]:
-    """The plans of a bank, oldest first."""
-    where: tuple[Condition, ...] = (("kind", "=", "plan"), ("user_id", "=", owner))
-
-    def work(reader: Reader) -> list[PlanState]:
-        live = newest_of(stream_items(reader, where))
-        return [plan_of(item) for item in sorted(live, key=lambda item: (item.plain()["plan"]["created_at"], item.id))]
-
-    return ctx.engine.read(tenant_id, work)
 
 
 # -- making -------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 
 from muniment.contracts.learning import MemoryRecallRequest, MemoryRecallResponse
 from muniment.core.canonical import canonical_bytes
-from muniment.core.listing import Listing
+from muniment.core.listing import ListQuery
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.core.scope import bank_owner, owners_seen
 from muniment.core.text.analyzer import analyze
@@ -267,7 +267,7 @@ def recall(
 
 def _steps_so_far(ctx: Context, scope: Scope) -> tuple[StepFacts, ...]:
     """What a run has done until now, by its newest entries: runs are looked for by it as by the words of the task."""
-    asked = Listing(descending=True, limit=_ENTRIES_READ_MAX)
+    asked = ListQuery(descending=True, limit=_ENTRIES_READ_MAX)
     newest = list(list_entries(ctx, scope.tenant_id, scope.user_id, scope.session_id, scope.run_id, asked))[::-1]
     return steps_of([entry for entry in newest if entry.body is not None])
 

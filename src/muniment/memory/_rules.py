@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from muniment.core.text.analyzer import MONTHS, stop_words
 from muniment.core.text.places import is_known_place, is_no_place
-from muniment.memory.facts.candidate_records import Proposal
+from muniment.memory._fact_records import Proposal
 
 __all__ = ["CHARS_MAX", "CONFIDENCE", "extract_certain", "find_endings"]
 

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, NamedTuple, cast
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
 
+from muniment.core.listing import ListQuery, Placed, matches
 from muniment.core.ports.engine import Condition, Reader, Transaction
 from muniment.core.ports.rows import chunked, texts
 from muniment.core.ports.schema import LINKS
 from muniment.core.requests import Expect, Request, TextOrNone, checked
 from muniment.core.scope import lowest_trust
 from muniment.errors import InvalidInput, InvalidRecord, QuoteMismatch
-from muniment.memory.fact_reading import read_facts
-from muniment.memory.fact_writing import FactRequest, lock_fact, plan_fact
-from muniment.memory.facts.candidate_records import Candidate
-from muniment.memory.facts.projection import Lookup, item_before, left_of, next_version
-from muniment.memory.facts.records import QuoteRef, StoredCandidate
-from muniment.memory.facts.rules import has_less_trust, same_value
+from muniment.memory._fact_records import (
+    Candidate,
+    Lookup,
+    QuoteRef,
+    StoredCandidate,
+    has_less_trust,
+    item_before,
+    left_of,
+    next_version,
+    same_value,
+)
+from muniment.memory.documents import view_document
+from muniment.memory.facts import FactRequest, lock_fact, plan_fact, read_facts
 from muniment.memory.patches import (
     Decided,
     Evidence,
@@ -34,7 +42,12 @@ from muniment.memory.patches import (
 )
 from muniment.store.items import Change, Item, Rewritten, digest_name, latest, lock_item, newest_items
 from muniment.store.ledger import CANDIDATE_DECIDED, CANDIDATE_PROPOSED, EntryDraft, LedgerEntry
+from muniment.store.lists.seeking import find_listed, read_listed, seek
 from muniment.store.reading import content_in
+
+if TYPE_CHECKING:
+    from muniment.memory.documents import CorpusDocument, CorpusScope
+    from muniment.store.context import Context
 
 __all__ = [
     "UNFOUND",
@@ -42,7 +55,8 @@ __all__ = [
     "candidate_without",
     "check_status",
     "decide_candidate",
-    "list_candidates",
+    "page_candidates",
+    "page_documents",
     "project_candidate",
     "propose",
     "propose_in",
@@ -240,18 +254,6 @@ def decide_candidate(writer: Writer, candidate_id: str, accept: bool, reason: st
 # -- reading ------------------------------------------------------------------------------------------
 
 
-def list_candidates(writer: Writer, status: str | None = None) -> list[Candidate]:
-    """This user's candidates, oldest first."""
-    check_status(status)
-
-    def work(reader: Reader) -> list[Candidate]:
-        found = [stored for _, stored in _stored(reader, writer) if status in (None, stored.status)]
-        found.sort(key=lambda stored: (stored.proposed_at, stored.candidate_id))
-        return [view_candidate(reader, writer, stored) for stored in found]
-
-    return writer.ctx.engine.read(writer.scope.tenant_id, work)
-
-
 def check_status(status: str | None) -> None:
     if status not in (None, "proposed", "promoted", "declined"):
         raise InvalidInput(f"{status!r:.40} is not a status", path="$.status", hint="proposed, promoted or declined")
@@ -336,3 +338,33 @@ def candidate_without(item: Item, lost: frozenset[str]) -> Rewritten | None:
     quote = None if stored.quote is None or stored.quote.event_id in lost else stored.quote
     kept = stored.model_copy(update={"sources": left, "quote": quote})
     return Rewritten(kept.to_wire(), item.status, item.trust)
+
+
+# -- candidates ----------------------------------------------------------------------------------------
+#
+# Candidates of a user, and documents of a corpus, a page at a time, in the order in which they were first written.
+
+
+def page_candidates(writer: Writer, status: str | None, asked: ListQuery) -> Iterator[Placed[Candidate]]:
+    """This user's candidates, of one status or of all."""
+    check_status(status)
+
+    def make(reader: Reader, items: Sequence[Item]) -> list[Candidate | None]:
+        return [view_candidate(reader, writer, StoredCandidate.from_wire(item.plain())) for item in items]
+
+    user_id = writer.scope.user_id
+    reading = read_listed("candidate", user_id, make, asked, status)
+    return seek(writer.ctx, writer.scope.tenant_id, reading, asked, find_listed(("candidate",), user_id, make))
+
+
+def page_documents(
+    ctx: Context, corpus: CorpusScope, asked: ListQuery, *, include_all: bool
+) -> Iterator[Placed[CorpusDocument]]:
+    """The live documents of a corpus, or every revision that was not forgotten."""
+
+    def make(reader: Reader, items: Sequence[Item]) -> list[CorpusDocument | None]:
+        viewed = [view_document(reader, corpus, item) for item in items]
+        return [each if matches(asked.q, each.document_id, each.title) else None for each in viewed]
+
+    reading = read_listed("document", corpus.owner, make, asked, None if include_all else "live")
+    return seek(ctx, corpus.tenant_id, reading, asked)

@@ -10,7 +10,7 @@ mem.ledger.resolve(ChunkSpan(corpus_id="handbook", chunk_id=hit.id, quote="pip i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
@@ -21,14 +21,13 @@ from muniment.core.ports.schema import ENTRIES, ITEMS
 from muniment.core.requests import Expect, FromOne, Request, Words, checked, is_listing
 from muniment.core.scope import LEDGER_CORPUS, is_corpus, is_reserved, owner_of, scope_given
 from muniment.errors import InvalidInput, TooLarge
-from muniment.memory.document_reading import CorpusScope
+from muniment.memory.documents import CorpusScope
 
 if TYPE_CHECKING:
+    from muniment.core.listing import Listing, ListQuery, Placed
     from muniment.core.ports.engine import Reader
-    from muniment.memory.document_writing import NewDocument
-    from muniment.memory.documents.records import Chunk, CorpusDocument, StoredDocument
-    from muniment.memory.hits import Hit
-    from muniment.memory.search import FoundTurn
+    from muniment.memory.documents import Chunk, CorpusDocument, NewDocument, StoredDocument
+    from muniment.memory.search import FoundTurn, Hit
     from muniment.store.context import Context
     from muniment.store.ledger import Receipt
 
@@ -148,7 +147,7 @@ class Corpus:
         return _new_document(self._ctx, text, plain, ts)
 
     def _keep(self, document: NewDocument) -> CorpusDocument:
-        from muniment.memory.document_writing import add_document
+        from muniment.memory.documents import add_document
 
         return add_document(self._ctx, self._corpus_scope, document)
 
@@ -157,13 +156,13 @@ class Corpus:
     @staticmethod
     def _add_many(added: Sequence[tuple[Corpus, Mapping[str, Any]]]) -> None:
         """`add`, with its arguments, to this and other corpora of the tenant: each document once, one transaction."""
-        from muniment.memory.document_writing import add_documents
+        from muniment.memory.documents import add_documents
 
         add_documents(added[0][0]._ctx, _read_all(added), lambda _reader, _corpus_scope, session_id: session_id)
 
     def _newest(self, document_ids: Sequence[str]) -> Mapping[str, CorpusDocument | StoredDocument]:
         """The documents of these ids that are live, by id."""
-        from muniment.memory.document_reading import newest_documents
+        from muniment.memory.documents import newest_documents
 
         corpus_scope = self._corpus_scope
         return self._ctx.engine.read(
@@ -172,7 +171,7 @@ class Corpus:
 
     def _documents_of(self, hits: Sequence[Hit]) -> Mapping[str, CorpusDocument | StoredDocument]:
         """The live documents that these hits come from, by session."""
-        from muniment.memory.document_reading import live_documents
+        from muniment.memory.documents import live_documents
 
         corpus_scope, sessions = self._corpus_scope, list(dict.fromkeys(hit.session_id or "" for hit in hits))
         return self._ctx.engine.read(
@@ -181,7 +180,7 @@ class Corpus:
 
     def _standing(self) -> Sequence[CorpusDocument | StoredDocument]:
         """All live documents."""
-        from muniment.memory.document_reading import live_documents
+        from muniment.memory.documents import live_documents
 
         corpus_scope = self._corpus_scope
         return list(
@@ -200,7 +199,7 @@ class Corpus:
         metadata: Mapping[str, Any] | None = None,
     ) -> CorpusDocument:
         """Add a file of UTF-8 text; its id and source are its path, unless they are given."""
-        from muniment.memory.documents.document import media_type_of
+        from muniment.memory._chunking import media_type_of
 
         if not isinstance(path, str | PathLike):
             raise InvalidInput(f"a file is named by its path, not {type(path).__name__}", path="$.path")
@@ -216,24 +215,38 @@ class Corpus:
         )
 
     def documents(
-        self, *, include_all: bool = False, document_ids: Sequence[str] | None = None
-    ) -> list[CorpusDocument]:
-        """The live documents by id; with `include_all`, every revision that was not forgotten.
+        self,
+        *,
+        include_all: bool = False,
+        document_ids: Sequence[str] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Listing[CorpusDocument]:
+        """The live documents, oldest first; with `include_all`, every revision that was not forgotten.
 
-        With `document_ids`, those of them that are there.
+        With `document_ids`, those of them that are there, by their ids.
         """
-        from muniment.memory.document_reading import list_documents
+        from muniment.core.listing import list_items, list_query, read_listing
+        from muniment.memory.candidates import page_documents
+        from muniment.memory.documents import list_documents
 
         corpus_scope = self._corpus_scope
         checked(CorpusQuery, document_ids=document_ids)
-        return self._ctx.engine.read(
+        if document_ids is None:
+
+            def read(asked: ListQuery) -> Iterator[Placed[CorpusDocument]]:
+                return page_documents(self._ctx, corpus_scope, asked, include_all=include_all)
+
+            return read_listing("documents", (str, str), read, list_query(limit=limit), cursor)
+        found = self._ctx.engine.read(
             corpus_scope.tenant_id,
-            lambda reader: list_documents(reader, corpus_scope, include_all=include_all, document_ids=document_ids),
+            lambda reader: list_documents(reader, corpus_scope, document_ids, include_all=include_all),
         )
+        return list_items("documents", found, limit, cursor)
 
     def get(self, document_id: str, *, revision: int | None = None) -> CorpusDocument:
         """The newest revision of a document, whether or not it is live, or the one that is asked for."""
-        from muniment.memory.document_reading import read_document
+        from muniment.memory.documents import read_document
 
         corpus_scope = self._corpus_scope
         asked = checked(CorpusQuery, document_id=document_id, revision=revision)
@@ -243,7 +256,7 @@ class Corpus:
 
     def chunk(self, chunk_id: str) -> Chunk:
         """A chunk of this corpus, of whatever revision."""
-        from muniment.memory.document_reading import read_chunk
+        from muniment.memory.documents import read_chunk
 
         checked(CorpusQuery, chunk_id=chunk_id)
         corpus_scope = self._corpus_scope
@@ -255,7 +268,7 @@ class Corpus:
         A hit's score is the chance that it is evidence, 0 to 1; `min_score` leaves out what is less likely, and by
         default nothing.
         """
-        from muniment.memory.document_reading import ended_sessions
+        from muniment.memory.documents import ended_sessions
         from muniment.memory.search import check_min_score, check_search, find_turns
         from muniment.memory.turn_reading import check_cited
 
@@ -283,7 +296,7 @@ class Corpus:
 
     def retract(self, document_id: str, reason: str) -> CorpusDocument:
         """Take a live document back. Pointers into it still resolve; it is not found, and does not verify a claim."""
-        from muniment.memory.document_writing import retract_document
+        from muniment.memory.documents import retract_document
         from muniment.memory.patches import cleaned
 
         limit = self._ctx.policy.corpus.reason_chars_max
@@ -294,7 +307,7 @@ class Corpus:
 
     def forget(self, document_id: str | None = None) -> Receipt:
         """Erase a document in all its revisions, or the whole corpus, and all that was derived; answers the receipt."""
-        from muniment.memory.document_reading import all_sessions
+        from muniment.memory.documents import all_sessions
         from muniment.store.forget import Selector, forget
 
         ctx, corpus_scope = self._ctx, self._corpus_scope
@@ -314,8 +327,7 @@ def add_to_corpora(
     ctx: Context, documents: Iterable[Mapping[str, Any]], tenant_id: str, user_id: str | None
 ) -> list[CorpusDocument]:
     """See `mem.store.add_documents`."""
-    from muniment.memory.document_reading import view_session
-    from muniment.memory.document_writing import add_documents
+    from muniment.memory.documents import add_documents, view_session
 
     if not is_listing(documents):
         raise InvalidInput("wanted a list of documents", path="$", hint="wrap a single one in a list")
@@ -362,9 +374,8 @@ def _document_in(
 
 def _new_document(ctx: Context, text: Any, given: dict[str, Any], ts: Any) -> NewDocument:
     """The document as it will stand: its form checked, what it says read, secrets replaced (LG-10), cut into chunks."""
-    from muniment.memory.document_writing import NewDocument
-    from muniment.memory.documents.document import media_type_of, read_document
-    from muniment.memory.documents.records import DocumentRequest
+    from muniment.memory._chunking import media_type_of, read_document
+    from muniment.memory.documents import DocumentRequest, NewDocument
     from muniment.memory.patches import cleaned, instant_of
 
     asked = DocumentRequest.of_given(given, "this document cannot be added")

@@ -13,13 +13,11 @@ from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ENTRIES
 from muniment.core.scope import Scope
+from muniment.memory._extract_checks import is_nameless, why_unheard
+from muniment.memory._fact_records import Candidate, Proposal, StoredCandidate, StoredFact, Unheard
 from muniment.memory._rules import CONFIDENCE, extract_certain, find_endings
-from muniment.memory._speakers import is_nameless, why_unheard
 from muniment.memory.candidates import Proposed, propose
-from muniment.memory.fact_reading import facts_of_level, read_facts
-from muniment.memory.fact_writing import request_fact, retract_fact
-from muniment.memory.facts.candidate_records import Candidate, Proposal, Unheard
-from muniment.memory.facts.records import StoredCandidate, StoredFact
+from muniment.memory.facts import facts_of_level, read_facts, request_fact, retract_fact
 from muniment.memory.patches import Writer, texts_of
 from muniment.store.items import latest
 from muniment.store.ledger import LedgerEntry, entry_of_row

@@ -24,10 +24,8 @@ from muniment.core.ports.schema import ENTRIES, LINKS, SESSIONS
 from muniment.core.record import Absent, Count, Items, Number, Record
 from muniment.core.scope import IdText
 from muniment.errors import Forgotten, InvalidRecord, ModelFailure
-from muniment.memory._extract_checks import REASONS, CheckedProposal, SourceTurn, check_proposals
-from muniment.memory._speakers import OWN, speaker_label
-from muniment.memory.facts.projection import left_of
-from muniment.memory.facts.records import ModelQuote, model_note
+from muniment.memory._extract_checks import OWN, REASONS, CheckedProposal, SourceTurn, check_proposals, speaker_label
+from muniment.memory._fact_records import ModelQuote, left_of, model_note
 from muniment.memory.patches import Decided, Writer, append_decided, draft_patch, write_patches
 from muniment.store.injection import has_injection_form, reads_like_instructions
 from muniment.store.items import Change, Item, Rewritten, digest_name, latest, select_items
@@ -43,8 +41,8 @@ from muniment.store.reading import content_in
 
 if TYPE_CHECKING:
     from muniment.memory._extract_model import MeteredModel
+    from muniment.memory._fact_records import Candidate
     from muniment.memory.extracting import Speakers
-    from muniment.memory.facts.candidate_records import Candidate
     from muniment.store.context import Context
 
 # What asks models and writes candidates is imported where it is used: any first write of a process loads this module.
@@ -468,7 +466,7 @@ def _messages_of(user_id: str, session_id: str) -> tuple[Condition, ...]:
 
 def _user_names(writer: Writer) -> tuple[str, ...]:
     """How the user is called, as facts say."""
-    from muniment.memory.fact_reading import read_facts
+    from muniment.memory.facts import read_facts
 
     scope = writer.scope
     held = writer.ctx.engine.read(scope.tenant_id, lambda reader: read_facts(reader, scope, "user.name"))
@@ -569,7 +567,7 @@ def _write_proposals(
 ) -> _Written:
     """Each proposal of a turn that was read as a candidate with its fate: declined where it did not hold."""
     from muniment.memory.candidates import Proposed, propose_in
-    from muniment.memory.fact_writing import request_fact
+    from muniment.memory.facts import request_fact
 
     by_id = {turn.id: turn for turn in turns}
     made: list[Candidate] = []

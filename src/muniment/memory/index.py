@@ -39,8 +39,7 @@ from muniment.memory._segments import (
     is_outdated,
     merge_segments,
 )
-from muniment.memory.results.call_marks import call_marks
-from muniment.memory.results.tool_text import call_words, further_words, is_chunk
+from muniment.memory.tool_results import call_marks, call_words, further_words, is_chunk
 from muniment.memory.turn_reading import entries_by_id
 from muniment.store.blocks import BlockScope, append_block, drop_from_blocks, list_blocks, read_data
 from muniment.store.ledger import entry_of_row
@@ -50,7 +49,7 @@ from muniment.store.watermark import count_tail, lock_user, read_user
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.ports.schema import EntryRow, StatementRow
-    from muniment.memory.session_rows import SessionPiece
+    from muniment.memory.sessions import SessionPiece
     from muniment.memory.statements import UserTurn
     from muniment.store.context import Context
     from muniment.store.ledger import LedgerEntry
@@ -470,7 +469,7 @@ def _write_piece(piece: _Piece, tx: Transaction) -> bool:
     if piece.turns:
         append_block(tx, segments_of(user_id), CODEC, build_segment(piece.turns))
     if not is_reserved(user_id):
-        from muniment.memory.session_rows import extend_sessions
+        from muniment.memory.sessions import extend_sessions
         from muniment.memory.statements import add_statements
 
         add_statements(tx, piece.statements)
@@ -481,7 +480,7 @@ def _write_piece(piece: _Piece, tx: Transaction) -> bool:
 
 def _session_pieces(piece: _Piece) -> list[SessionPiece]:
     """The entries of a piece by their sessions."""
-    from muniment.memory.session_rows import SessionPiece, TurnPlace
+    from muniment.memory.sessions import SessionPiece, TurnPlace
 
     made: dict[str, SessionPiece] = {}
     for place in piece.places:

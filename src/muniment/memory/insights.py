@@ -9,11 +9,19 @@ from muniment.core.ports.engine import Reader, Transaction
 from muniment.core.requests import Request, TextOrNone, checked, one_of
 from muniment.core.scope import lowest_trust
 from muniment.errors import Conflict, InvalidInput, InvalidRecord
-from muniment.memory.fact_reading import view_fact
+from muniment.memory._fact_records import (
+    Judgement,
+    Lookup,
+    StoredInsight,
+    StoredProcedure,
+    item_before,
+    left_of,
+    level_columns,
+    next_version,
+    texts_in,
+)
 from muniment.memory.fact_rows import LEVELS
-from muniment.memory.fact_writing import FactRequest, plan_fact, request_fact
-from muniment.memory.facts.projection import Lookup, item_before, left_of, level_columns, next_version, texts_in
-from muniment.memory.facts.records import Judgement, StoredInsight, StoredProcedure
+from muniment.memory.facts import FactRequest, plan_fact, request_fact, view_fact
 from muniment.memory.patches import (
     Decided,
     Texts,

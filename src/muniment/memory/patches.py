@@ -30,7 +30,7 @@ from muniment.errors import (
     QuoteMismatch,
     TooLarge,
 )
-from muniment.memory.facts.records import QuoteRef
+from muniment.memory._fact_records import QuoteRef
 from muniment.store.admission import Admitted
 from muniment.store.append import append_in
 from muniment.store.context import Context

@@ -15,7 +15,7 @@ from muniment.core.text.patterns import lazy_pattern, sign
 from muniment.core.text.times.asked_when import query_window
 from muniment.core.text.times.turn_dates import feast_terms
 from muniment.core.text.times.when import Window, window_terms
-from muniment.memory.results.asked_calls import NOISE, asked_marks
+from muniment.memory.tool_results import NOISE, asked_marks
 
 __all__ = ["NAMELESS", "QUERY_CHARS_MAX", "Kind", "Query", "Slot", "asks_for_account", "read_query", "speakers_named"]
 

@@ -2,31 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import ValidationError
 
-from muniment.core.canonical import check_text
+from muniment.core.canonical import check_text, read_canonical
 from muniment.core.instants import format_instant, parse_instant
-from muniment.core.limits import checkpoint
+from muniment.core.limits import checkpoint, drop_tenant
 from muniment.core.policy import RecallPolicy
 from muniment.core.ports.engine import Reader
-from muniment.core.record import Numeric
+from muniment.core.ports.rows import by_ids
+from muniment.core.ports.schema import ENTRIES
+from muniment.core.record import Absent, Items, Number, Numeric, Record, Timestamp, issues_of
 from muniment.core.requests import whole
 from muniment.core.scope import imported_note
-from muniment.errors import InvalidInput
-from muniment.memory._index import StoredIndex
-from muniment.memory.hits import Hit
+from muniment.errors import InvalidInput, InvalidRecord
+from muniment.memory._index import StoredIndex, field_term, role_number
 from muniment.memory.index import load_index
 from muniment.memory.query import QUERY_CHARS_MAX
 from muniment.memory.ranking import Ranked, Reach, rank
 from muniment.memory.scoring import weigh_dense
 from muniment.memory.turn_reading import LiveTurn, turns_by_id
 from muniment.store.context import Context
+from muniment.store.ledger import check_content
 
-__all__ = ["FoundTurn", "check_min_score", "check_search", "find_turns", "turn_hit", "unranked_hit"]
+__all__ = [
+    "DEPTH_MAX",
+    "EVENTS_MAX",
+    "FoundTurn",
+    "Hit",
+    "LabelCache",
+    "Within",
+    "check_min_score",
+    "check_search",
+    "find_turns",
+    "ids_let_in",
+    "labelled_turns",
+    "mask_of",
+    "newest_ids",
+    "turn_hit",
+    "unranked_hit",
+    "within_given",
+]
+
+
+# -- hits ----------------------------------------------------------------------------------------------
+#
+# Hits: turns, facts, documents and packs that a search found.
+
+
+class Hit(Record):
+    """Something that was found: what it says, where it comes from, and why it is here."""
+
+    id: str
+    kind: Literal["event", "fact", "episode", "chunk"]
+    text: str
+    score: Number
+    """How likely it is evidence for the query, from 0 to 1: it means the same for every query and every scope."""
+    ts: Timestamp
+    sources: Items[str]
+    """The events it rests on; for an event, itself."""
+    why: Items[str]
+    parts: dict[str, float]
+    """What its place is decided by, feature by feature; of a fact, its match."""
+    session_id: str | None = None
+    speaker: str | None = None
+    role: str | None = None
+
 
 SEARCH_MAX = 1000
 HitCount = Annotated[int, Numeric(integral=True, minimum=1, maximum=SEARCH_MAX)]
@@ -147,3 +195,195 @@ def _hit(
         },
         _HIT_FIELDS,
     )
+
+
+# -- filters --------------------------------------------------------------------------------------------
+#
+# Filters: conditions on turns that the index answers without reading the ledger.
+
+
+EVENTS_MAX = 20_000
+DEPTH_MAX = 24
+
+Mask = npt.NDArray[np.bool_]
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Within(Record):
+    """Conditions that hold together. What is absent asks for nothing."""
+
+    fields: Absent[Items[str]] = None
+    """All of these fields: what the event lists under `muniment:fields` of its metadata."""
+    roles: Absent[Items[str]] = None
+    """Said in one of these roles."""
+    sessions: Absent[Items[str]] = None
+    """Said in one of these sessions."""
+    events: Absent[Items[str]] = None
+    """One of these events."""
+    since: Absent[str] = None
+    """Said from this moment on, by whole seconds."""
+    until: Absent[str] = None
+    """Said up to this moment, by whole seconds."""
+    all_of: Absent[Items[Within]] = None
+    """All of these hold."""
+    any_of: Absent[Items[Within]] = None
+    """One of these holds."""
+    none_of: Absent[Items[Within]] = None
+    """None of these holds."""
+
+
+def within_given(given: Any) -> Within:
+    """The conditions that a caller gave, checked; raises `InvalidInput`."""
+    try:
+        asked = Within.model_validate(dict(given) if isinstance(given, Mapping) else given)
+    except ValidationError as error:
+        refused = InvalidRecord("within should be conditions on events", issues_of(error, given))
+        raise refused.within("$.within") from None
+    _check(asked, "$.within", 1)
+    return asked
+
+
+def _check(asked: Within, path: str, depth: int) -> None:
+    if depth > DEPTH_MAX:
+        raise InvalidInput(f"conditions may stand {DEPTH_MAX} deep", path=path)
+    if len(asked.events or ()) > EVENTS_MAX:
+        raise InvalidInput(f"at most {EVENTS_MAX} events can be named", path=f"{path}.events")
+    for name in ("since", "until"):
+        moment = getattr(asked, name)
+        if moment is not None:
+            parse_instant(moment, path=f"{path}.{name}")
+    for name in ("all_of", "any_of", "none_of"):
+        for number, each in enumerate(getattr(asked, name) or ()):
+            _check(each, f"{path}.{name}[{number}]", depth + 1)
+
+
+def mask_of(index: StoredIndex, asked: Within) -> Mask:
+    """Of each turn of the index, whether the conditions hold."""
+    found = np.ones(len(index), bool)
+    for field in asked.fields or ():
+        having = np.zeros(len(index), bool)
+        having[index.postings(field_term(field))[0]] = True
+        found &= having
+    if asked.roles is not None:
+        found &= np.isin(index.role, [role_number(role) for role in asked.roles])
+    if asked.sessions is not None:
+        numbers = [index.session_number(session) for session in asked.sessions]
+        found &= np.isin(index.session, [number for number in numbers if number is not None])
+    if asked.events is not None:
+        wanted = frozenset(asked.events)
+        found &= np.fromiter((id_ in wanted for id_ in index.ids()), bool, len(index))
+    if asked.since is not None:
+        found &= index.ts >= _seconds(asked.since)
+    if asked.until is not None:
+        found &= index.ts <= _seconds(asked.until)
+    for each in asked.all_of or ():
+        found &= mask_of(index, each)
+    if asked.any_of is not None:
+        found &= _any(index, asked.any_of)
+    if asked.none_of is not None:
+        found &= ~_any(index, asked.none_of)
+    return found
+
+
+def _any(index: StoredIndex, several: Iterable[Within]) -> Mask:
+    found = np.zeros(len(index), bool)
+    for each in several:
+        found |= mask_of(index, each)
+    return found
+
+
+def _seconds(moment: str) -> int:
+    return int((parse_instant(moment) - _EPOCH).total_seconds())
+
+
+def newest_ids(index: StoredIndex, mask: Mask, count: int) -> list[str]:
+    """The newest turns that the mask lets in, newest first."""
+    return [index.id(ordinal) for ordinal in index.newest(mask, count)]
+
+
+def ids_let_in(index: StoredIndex, mask: Mask, ids: Iterable[str]) -> frozenset[str]:
+    """Those of some events that are turns which the mask lets in."""
+    wanted = frozenset(ids)
+    held = index.ids()
+    return frozenset(held[ordinal] for ordinal in mask.nonzero()[0].tolist() if held[ordinal] in wanted)
+
+
+# -- labels --------------------------------------------------------------------------------------------
+#
+# Which turns of a user carry a tag or an entity. Labels lie in the ledger alone, and are read once for each turn.
+
+
+SCOPES_MAX = 16
+"""Users whose labels are kept in memory."""
+KINDS = ("tags", "entities")
+
+
+class _Labels:
+    """The labels of the turns of one user, as far as they were read."""
+
+    def __init__(self) -> None:
+        self.read: set[str] = set()
+        self.turns: dict[tuple[str, str], set[str]] = {}
+        """By kind and folded label, the turns that carry it."""
+
+
+class LabelCache:
+    """Labels by tenant and user. Thread-safe; never the only copy."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[tuple[str, str], _Labels] = OrderedDict()
+        self.lock = threading.Lock()
+
+    def of(self, tenant_id: str, user_id: str) -> _Labels:
+        """What is known of a user's labels; the caller holds the lock."""
+        labels = self._held.setdefault((tenant_id, user_id), _Labels())
+        self._held.move_to_end((tenant_id, user_id))
+        while len(self._held) > SCOPES_MAX:
+            self._held.popitem(last=False)
+        return labels
+
+    def clear(self, tenant_id: str | None = None) -> None:
+        with self.lock:
+            drop_tenant(self._held, tenant_id)
+
+
+class _Content(NamedTuple):
+    id: str
+    content_hash: bytes
+    salt: bytes | None
+    body: str | None
+    receipt_id: str | None
+
+
+def labelled_turns(
+    ctx: Context,
+    reader: Reader,
+    tenant_id: str,
+    user_id: str,
+    ids: Sequence[str],
+    *,
+    tags: Iterable[str] = (),
+    entities: Iterable[str] = (),
+) -> set[str]:
+    """Those of a user's turns that carry one of the tags or one of the entities, in whichever case it is written."""
+    wanted = [(kind, label.casefold()) for kind, given in zip(KINDS, (tags, entities), strict=True) for label in given]
+    cache = ctx.cache(LabelCache)
+    with cache.lock:
+        known = cache.of(tenant_id, user_id)
+        fresh = [id_ for id_ in ids if id_ not in known.read]
+    read = [(row, _labels(row)) for row in by_ids(reader, ENTRIES, fresh, into=_Content)]
+    with cache.lock:
+        for row, labels in read:
+            known.read.add(row.id)
+            for label in labels:
+                known.turns.setdefault(label, set()).add(row.id)
+        carrying = set().union(*(known.turns.get(label, ()) for label in wanted))
+    return carrying.intersection(ids)
+
+
+def _labels(row: _Content) -> Iterable[tuple[str, str]]:
+    check_content(row)
+    if row.body is None or not any(f'"{kind}":' in row.body for kind in KINDS):
+        return ()
+    said = read_canonical(row.body)
+    return [(kind, label.casefold()) for kind in KINDS for label in said.get(kind) or ()]

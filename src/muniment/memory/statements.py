@@ -67,7 +67,7 @@ OWN_MIN = 140
 """A sentence below it may be somebody else's, or invented."""
 EITHER_MAX = 32
 """What a statement gains that is as likely a matter of safety as a wish: the two chances add up."""
-_RULES = 4
+_RULES = 5
 """Raised with every change of what this page makes of a turn."""
 _QUOTATION = lazy_pattern(r"(?m)[\"“”„«»「」『』‘]([^\"“”„«»「」『』‘’]+)[\"“”„«»「」『』’]|^[ \t]*(?:>|```)")
 _USERS_MAX = 256
@@ -138,8 +138,10 @@ def _row(user_id: str, turn: UserTurn, span: Span, scores: SentenceScores) -> St
 
 
 def worth(scores: SentenceScores | StatementRow) -> int:
-    """How likely a statement protects somebody or is asked for lastingly: more than either alone if it may be both."""
-    return max(scores.safety, scores.wish) + max(0, EITHER_MAX - abs(scores.safety - scores.wish) // 3)
+    """How likely a statement protects somebody or is asked for lastingly: more than either alone if it may be both, and
+    less if it may be a decision, which matters for a while only."""
+    either = max(0, EITHER_MAX - abs(scores.safety - scores.wish) // 3)
+    return max(0, max(scores.safety, scores.wish) + either - scores.decision // 5)
 
 
 # -- reading, wherever the watermark is ---------------------------------------------------------------

@@ -6,16 +6,18 @@ it was not forgotten.
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from muniment.core.instants import local_form
+from muniment.core.limits import drop_tenant
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import by_ids, select
 from muniment.core.ports.schema import ENTRIES, EntryRow
-from muniment.memory.caches import PlaceCache, TurnCache
-from muniment.memory.results.tool_text import calls_in, is_chunk, result_line, tell_call
+from muniment.memory.tool_results import calls_in, is_chunk, result_line, tell_call
 from muniment.store.chain import Linked, check_places, damaged_entry
 from muniment.store.items import HOLDS_BODY
 from muniment.store.ledger import PARTLY_ANALYSED, EntryReceipt, LedgerEntry, check_header, imported_from, read_body
@@ -25,12 +27,13 @@ from muniment.store.turns import blob_text, can_be_turn
 if TYPE_CHECKING:
     from muniment.core.record import JsonObject
     from muniment.core.scope import Scope, Trust
-    from muniment.memory.episodes.turns import ReadTurn
-    from muniment.memory.turns import Turn
+    from muniment.memory.turns import ReadTurn, Turn
     from muniment.store.context import Context
 
 __all__ = [
     "LiveTurn",
+    "PlaceCache",
+    "TurnCache",
     "check_cited",
     "entries_by_id",
     "find_call",
@@ -179,7 +182,7 @@ class LiveTurn:
     def _turn(self, query: str) -> Turn:
         text, excerpt, call, cited = self.text[:TURN_CHARS_MAX], None, self.call, self.cited
         if call is not None and len(self.text) > TURN_CHARS_MAX:
-            from muniment.memory.results.excerpts import excerpt_of
+            from muniment.memory.tool_results import excerpt_of
 
             excerpt = excerpt_of(self.text, query, TURN_CHARS_MAX)
             text = excerpt.text
@@ -219,8 +222,7 @@ class _Readers(NamedTuple):
 @cache
 def _readers() -> _Readers:
     """Loaded with the first turn that is shown."""
-    from muniment.memory.episodes.turns import ReadTurn
-    from muniment.memory.turns import Turn, fields_of
+    from muniment.memory.turns import ReadTurn, Turn, fields_of
 
     return _Readers(ReadTurn, Turn, fields_of, fields_of(has_excerpt=False, is_answer=False))
 
@@ -355,3 +357,90 @@ def live_turns(reader: Reader, rows: Iterable[EntryRow], tenant_id: str | None =
             name = said.get("blob")
             text = said.get("content") or "" if name is None else blob_text(reader, row.id, name, row.salt)
             yield LiveTurn(row, said, text)
+
+
+# -- caches --------------------------------------------------------------------------------------------
+#
+# What recall keeps in memory between calls of turns that were read. Never the only copy.
+
+
+T = TypeVar("T")
+
+TURNS_MAX = 4096
+GLEANED_MAX = 512
+PLACES_MAX = 16_384
+
+
+class PlaceCache:
+    """Events whose place in their chain was looked at, by tenant: ids, and the oldest are let go. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def unseen(self, tenant_id: str, ids: Iterable[str]) -> list[str]:
+        """Those that were not looked at, each once."""
+        with self._lock:
+            return [id_ for id_ in dict.fromkeys(ids) if (tenant_id, id_) not in self._held]
+
+    def add(self, tenant_id: str, ids: Iterable[str]) -> None:
+        with self._lock:
+            for id_ in ids:
+                self._held[tenant_id, id_] = None
+            while len(self._held) > PLACES_MAX:
+                self._held.popitem(last=False)
+
+    def clear(self, tenant_id: str | None = None) -> None:
+        with self._lock:
+            drop_tenant(self._held, tenant_id)
+
+
+class TurnCache:
+    """Turns of sessions that are being composed for, by tenant and event. Thread-safe.
+
+    An entry never changes until it is forgotten: who takes a turn from here has seen in the store that it was not.
+    """
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[tuple[str, str], LiveTurn] = OrderedDict()
+        self._gleaned: OrderedDict[tuple[str, ...], Any] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, tenant_id: str, ids: Iterable[str]) -> dict[str, LiveTurn]:
+        """The turns of these events that are kept here, by event id."""
+        found: dict[str, LiveTurn] = {}
+        with self._lock:
+            for id_ in ids:
+                turn = self._held.get((tenant_id, id_))
+                if turn is not None:
+                    self._held.move_to_end((tenant_id, id_))
+                    found[id_] = turn
+        return found
+
+    def put(self, tenant_id: str, turns: Iterable[LiveTurn]) -> None:
+        with self._lock:
+            for turn in turns:
+                self._held[tenant_id, turn.id] = turn
+            while len(self._held) > TURNS_MAX:
+                self._held.popitem(last=False)
+
+    def glean(self, what: str, tenant_id: str, ids: Iterable[str], read: Callable[[], T]) -> T:
+        """What `read` gives for these turns and no others, in this order: read once, while they stay the same."""
+        key = (what, tenant_id, *ids)
+        with self._lock:
+            if key in self._gleaned:
+                self._gleaned.move_to_end(key)
+                return cast("T", self._gleaned[key])
+        found = read()
+        with self._lock:
+            self._gleaned[key] = found
+            while len(self._gleaned) > GLEANED_MAX:
+                self._gleaned.popitem(last=False)
+        return found
+
+    def clear(self, tenant_id: str | None = None) -> None:
+        """After a forget: nothing that was read of the tenant stays in memory."""
+        with self._lock:
+            drop_tenant(self._held, tenant_id)
+            for key in [key for key in self._gleaned if tenant_id in (None, key[1])]:
+                del self._gleaned[key]

@@ -25,8 +25,8 @@ from muniment.core.ports.rows import stream, texts
 from muniment.core.ports.schema import USERS, UserRow, table
 from muniment.errors import IntegrityFailure, InvalidInput
 from muniment.memory.index import follow, read_turns
-from muniment.memory.results.tool_text import speaker_told
 from muniment.memory.scoring import Dense
+from muniment.memory.tool_results import speaker_told
 from muniment.memory.turn_reading import entries_by_id
 from muniment.store.blocks import BlockScope, append_block, drop_from_blocks, list_blocks, read_data
 from muniment.store.watermark import lock_user, read_user

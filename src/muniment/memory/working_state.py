@@ -11,7 +11,7 @@ from muniment.core.ports.engine import Reader, Transaction
 from muniment.core.record import ValidationError, issues_of
 from muniment.core.scope import Scope
 from muniment.errors import InvalidInput, InvalidRecord, StaleState
-from muniment.memory.facts.records import StoredState
+from muniment.memory._fact_records import StoredState
 from muniment.memory.patches import Decided, Writer, draft_patch, read_evidence, write_patches
 from muniment.store.items import Change, Item, Rewritten, latest
 from muniment.store.ledger import CITING, STATE_PATCHED, LedgerEntry, named_events

@@ -32,8 +32,8 @@ from muniment.core.ports.rows import by_ids, stream
 from muniment.core.ports.schema import ENTRIES, SESSIONS, EntryRow
 from muniment.core.scope import Scope, scope_given
 from muniment.errors import InvalidInput, UnknownScope
-from muniment.memory.fact_reading import facts_of_level
-from muniment.memory.facts.records import Assertion, StoredFact
+from muniment.memory._fact_records import Assertion, StoredFact
+from muniment.memory.facts import facts_of_level
 from muniment.moving.portable import content_hash
 from muniment.store.context import Context
 from muniment.store.ledger import LedgerEntry, check_content, check_header, entry_of_row
@@ -201,7 +201,7 @@ class _Export:
     # -- the rest -------------------------------------------------------------------------------------
 
     def _summary(self, session_id: str) -> Iterator[bytes]:
-        from muniment.memory.summary_writing import newest_given
+        from muniment.memory.sessions import newest_given
 
         given = newest_given(self._reader, self._user_id, session_id)
         if given is None:

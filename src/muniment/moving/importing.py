@@ -21,12 +21,10 @@ from muniment.core.ports.rows import by_ids
 from muniment.core.ports.schema import ENTRIES
 from muniment.core.scope import TRUST_RANK, Origin, Trust, is_nobody_s, scope_given
 from muniment.errors import InvalidInput, MunimentError
-from muniment.memory.fact_reading import facts_of_level
-from muniment.memory.fact_writing import FactRequest, dispute_fact, plan_fact, request_fact, retract_fact
-from muniment.memory.facts.records import StoredFact
-from muniment.memory.facts.rules import same_value
+from muniment.memory._fact_records import StoredFact, same_value
+from muniment.memory.facts import FactRequest, dispute_fact, facts_of_level, plan_fact, request_fact, retract_fact
 from muniment.memory.patches import Decided, Writer, append_decided, cleaned, read_evidence
-from muniment.memory.summary_writing import newest_given, summarize
+from muniment.memory.sessions import newest_given, summarize
 from muniment.moving.portable import LEFT_OUT_MAX, Found, LeftOut, MoveReport, kind_of, not_carried
 from muniment.moving.sources import Source
 from muniment.store.admission import admit, trust_of

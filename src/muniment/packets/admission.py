@@ -14,7 +14,7 @@ from muniment.core.scope import Trust
 from muniment.core.text.analyzer import analyze
 from muniment.core.text.sentences import words_of
 from muniment.errors import InvalidInput
-from muniment.memory.results.tool_text import call_without_failure
+from muniment.memory.tool_results import call_without_failure
 from muniment.memory.turns import Turn
 from muniment.packets.cues import AskedCues
 from muniment.packets.explain import Reason
@@ -39,6 +39,11 @@ class Wall:
         statements = [words_of(item.statement) for item in held] if self._stands else []
         self._whole = frozenset(_joined(words) for words in statements if words)
         self._parts = tuple(_joined(words) for words in statements if len(words) >= _STATEMENT_WORDS_MIN)
+
+    @property
+    def is_up(self) -> bool:
+        """Whether anything stands behind it."""
+        return bool(self._ids)
 
     def bars_id(self, *evidence_ids: str) -> bool:
         """Is one of them an insight behind the wall?"""
@@ -110,8 +115,8 @@ class Admission:
             **{name: turn.cited for name, turn in self.turns.items() if turn.cited is not None},
         }
         """Answers to earlier pages, and what their marks named there."""
-        self.superseded = _find_repeated_calls(self.turns.values())
-        """Results of calls that failed, with the result of the same call made again."""
+        self.superseded = _find_repeated_calls(pool)
+        """Results that no longer hold, each with the newer call that says so."""
         self._tools = frozenset(tool.ref for tool in pool.tools)
         self._barred: tuple[Trust, ...] = getattr(policy, f"barred_trust_{request.purpose}")
         self._withheld = self._withheld_ids()
@@ -146,7 +151,11 @@ class Admission:
 
     def bars_turn(self, turn: Turn) -> Reason | None:
         """Why a turn may not: where it comes from, whose words it repeats, when it was said."""
-        return self.bars(turn.trust, turn.flags) or self.bars_sentence(turn.id, turn.text) or self.cues.bars(turn.ts)
+        if turn.id in self._withheld or turn.flags or self.wall.is_up or self._barred or self.cues.is_wall:
+            return (
+                self.bars(turn.trust, turn.flags) or self.bars_sentence(turn.id, turn.text) or self.cues.bars(turn.ts)
+            )
+        return None
 
     def leaves_out_version(self, fact_id: str, version: int) -> bool:
         """Is the fact not to be told as it stands? Once it says something else it is another version."""
@@ -203,13 +212,20 @@ def emitted_ts(ts: str) -> str | None:
     return ts if instant_order(ts).seconds else None
 
 
-def _find_repeated_calls(turns: Iterable[Turn]) -> dict[str, str]:
-    """Map results of failed calls to the result of the same call that was made again later in the session."""
-    results = [turn for turn in turns if turn.kind == "tool_result" and turn.speaker]
-    newest = {(turn.session_id, turn.speaker): turn for turn in sorted(results, key=lambda turn: (turn.seq, turn.id))}
+def _find_repeated_calls(pool: Pool) -> dict[str, str]:
+    """Map results that no longer hold to the newer call that says so: of this session as its calls tell, of others
+    where the pool holds the same call with another result.
+    """
+    results = [
+        (turn.session_id, turn.speaker, instant_order(turn.ts), turn.seq, turn.id, turn.text)
+        for turn in (*pool.window, *pool.quotable)
+        if turn.kind == "tool_result" and turn.speaker and "…" not in turn.speaker
+    ]
+    newest: dict[tuple[str, str], tuple[Any, ...]] = {}
     repeated: dict[str, str] = {}
-    for turn in results:
-        newer = newest.get((turn.session_id, call_without_failure(turn.speaker or "")))
-        if newer is not None and newer.seq > turn.seq:
-            repeated[turn.id] = newer.id
-    return repeated
+    for session_id, call, *when, id_, text in sorted(results, key=lambda each: each[2:5], reverse=True):
+        _, newer, said = newest.setdefault((session_id, call_without_failure(call) or call), (when, id_, text))
+        if newer != id_ and said != text:
+            repeated[id_] = newer
+    own = pool.run.outdated if pool.run is not None else None
+    return repeated | (own or {})

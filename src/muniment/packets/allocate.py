@@ -10,7 +10,6 @@ what was cut then becomes whole, and what had no room gets a second chance.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from muniment.contracts.packet import PacketBudget, Purpose
@@ -21,7 +20,7 @@ from muniment.core.requests import furthest
 from muniment.core.text.sentences import Seen, Words
 from muniment.packets.cutting import ShownTurn
 from muniment.packets.explain import Reason
-from muniment.packets.page.lines import BLOCK_NAMES, SECTIONS, BlockName, Section
+from muniment.packets.page.lines import BLOCKS, SECTIONS, BlockName, Section
 
 __all__ = [
     "TYPICAL_MARK",
@@ -30,6 +29,7 @@ __all__ = [
     "Candidate",
     "Fits",
     "Floors",
+    "IsShown",
     "Limits",
     "Offer",
     "Pricer",
@@ -42,26 +42,27 @@ __all__ = [
 Step = Literal["raw→quote", "raw→summary", "raw→ref"]
 """Down the ladder raw → quote → summary → ref (MP-14)."""
 Fits = Callable[[Any], bool]
-"""Does an item, made shorter, fit?"""
+"""Whether an item, made shorter, fits."""
 IsShown = Callable[[str, str, Words], bool]
-"""Do the words of an event stand on the page already? Given its id, the words, and the same words taken apart."""
+"""Whether the words of an event are on the page already. Given its id, the words, and the same words taken apart."""
 
 TYPICAL_MARK = "[88]"
 _PAGE_MARKS = 60
 """New marks that a page is expected to have; where it has more and they are longer, it is filled again with less."""
 _CHARS_PER_TOKEN_MAX = 64
-"""No tokenizer packs real text tighter; what is longer than this times the budget is not worth counting."""
+"""No tokenizer packs real text tighter; a text longer than this times the budget is not worth counting."""
 _COURTESY_WORDS = 2
-"""`Please` and `thanks` around a sentence say nothing that it does not."""
+"""`Please` and `thanks` around a sentence add nothing to it."""
+_SECTION_OF: dict[BlockName, Section] = {block.name: block.section for block in BLOCKS}
+_HEADING_OF: dict[BlockName, str] = {block.name: block.heading for block in BLOCKS}
 
 
 def typical_mark(_: str) -> str:
-    """Stands for any mark while lines are priced."""
+    """Stand in for any mark while lines are priced."""
     return TYPICAL_MARK
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A line that may stand in a packet."""
 
     name: str
@@ -72,7 +73,7 @@ class Candidate:
     order: tuple[Any, ...]
     """Its place in its block; room is given by worth, reading goes by this."""
     write: Callable[[Any], str]
-    """An item → its line on the page, with typical marks."""
+    """Turns an item into its line on the page, with typical marks."""
     score: float = 0.0
     rules: tuple[str, ...] = ()
     about: str | None = None
@@ -80,15 +81,15 @@ class Candidate:
     heading: str = ""
     """A line that it needs above it, once."""
     shorten: Callable[[Fits, IsShown], tuple[Any, Step | None] | None] | None = None
-    """The longest part of it that fits, and the step down that it is; no step where that is all of it."""
+    """Finds the longest part of it that fits, and the step down that it is; no step where that is all of it."""
     after: str | None = None
-    """The event that corrects or replaces it: without that it does not stand on the page."""
+    """The event that corrects or replaces it: without that it is not shown."""
     voice: str = ""
     """Lines of one voice do not repeat each other; those of none may."""
     says: Callable[[Any], tuple[str, Words | None]] = lambda _: ("", None)
-    """Its words, for telling whether they stand there already."""
+    """Gives its words, for finding whether they are there already."""
     tells: Callable[[Any], Iterable[tuple[str, str]]] = lambda _: ()
-    """Events of which it tells without being a quote of them, with the words."""
+    """Gives the events that it reports without being a quote of them, with the words."""
 
 
 class Offer(NamedTuple):
@@ -100,12 +101,12 @@ class Offer(NamedTuple):
     pot: str | None = None
     """The share of the budget that it draws from together with others (`Limits.pots`)."""
     share: float = 1.0
-    """Of the room that is left, what it may take before it is cut."""
+    """Of the room that is left, how much it may take before it is cut."""
     may_cut: bool = True
 
 
 class Limits(NamedTuple):
-    """What an allocation may spend, in tokens."""
+    """The tokens that an allocation may spend."""
 
     total: int
     sections: Mapping[Section, int]
@@ -128,7 +129,7 @@ class AllocatedLine(NamedTuple):
 
 
 class Allocation(NamedTuple):
-    """What stands in a packet, and of everything else that was offered, why it does not."""
+    """The lines of a packet, and of everything else that was offered, why it has none."""
 
     lines: tuple[AllocatedLine, ...]
     omitted: dict[str, tuple[Reason, JsonObject]]
@@ -137,12 +138,8 @@ class Allocation(NamedTuple):
 
     def in_block(self, *blocks: BlockName) -> list[AllocatedLine]:
         """The lines of these blocks, each block in reading order."""
-        found = [sorted((each for each in self.lines if each.candidate.block == block), key=_order) for block in blocks]
-        return [line for lines in found for line in lines]
-
-
-def _order(line: AllocatedLine) -> tuple[Any, ...]:
-    return line.candidate.order
+        found = [[each for each in self.lines if each.candidate.block == block] for block in blocks]
+        return [line for lines in found for line in sorted(lines, key=lambda line: line.candidate.order)]
 
 
 def allocate(offers: Sequence[Offer], limits: Limits, pricer: Pricer) -> Allocation:
@@ -151,15 +148,19 @@ def allocate(offers: Sequence[Offer], limits: Limits, pricer: Pricer) -> Allocat
     for section, floor in limits.floors.items():
         filling.floor_end = filling.spent[section] + pricer.units(floor)
         for offer in offers:
-            if BLOCK_NAMES[offer.candidate.block].section == section and offer.candidate.item is not None:
+            if _SECTION_OF[offer.candidate.block] == section and offer.candidate.item is not None:
                 filling.place(offer, is_floor=True)
-    for filling.is_last in (False, True):
-        for offer in offers:
-            if filling.is_full:
-                break
+    for offer in offers:
+        if filling.is_full:
+            break
+        filling.place(offer)
+    has_more = filling.release()
+    for offer in offers:
+        if filling.is_full:
+            break
+        if has_more or filling.is_cut(offer.candidate.name):
             filling.place(offer)
-    lines = tuple(filling.lines.values())
-    return Allocation(lines, filling.fates(offers), pricer.tokens, pricer.price_whole)
+    return Allocation(tuple(filling.lines.values()), filling.fates(offers), pricer.tokens, pricer.price_whole)
 
 
 class _Filling:
@@ -178,94 +179,119 @@ class _Filling:
         self._told: dict[str, list[tuple[str, str]]] = {}
         self._seen: dict[str, Seen] = {}
         self._never: dict[str, tuple[Reason, JsonObject]] = {}
-        self.spent: dict[Section, int] = dict.fromkeys(SECTIONS, 0)
-        late = {BLOCK_NAMES[each.candidate.block].section for each in offers if each.candidate.item is None}
+        self._too_little: dict[tuple[Any, ...], int] = {}
+        """The most room in which an offer did not fit: it is not tried again in as little."""
+        late = {_SECTION_OF[each.candidate.block] for each in offers if each.candidate.item is None}
         self._late = {section: pricer.units(limits.floors.get(section, 0)) for section in late}
-        self.is_last = False
-        """Has everybody had a turn, so that nothing is kept for anybody?"""
+        self._kept = sum(self._late.values())
+        """Units of the floors of the sections that are served last, as far as they have not spent them."""
+        self.spent: dict[Section, int] = dict.fromkeys(SECTIONS, 0)
         self.floor_end = 0
         self.lines: dict[str, AllocatedLine] = {}
 
     @property
     def is_full(self) -> bool:
-        """Is there no room for the shortest line?"""
+        """Whether there is no room for the shortest line."""
         return self._total - self._whole < self._pricer.least
 
+    def is_cut(self, name: str) -> bool:
+        """Whether a line of this name is on the page, and more of it could be."""
+        return name in self.lines and self.lines[name].step is not None
+
+    def release(self) -> bool:
+        """Keep nothing for the sections that are served last any more; whether anything was still kept for them."""
+        was_kept = self._kept > 0
+        self._late, self._kept = {}, 0
+        return was_kept
+
     def place(self, offer: Offer, *, is_floor: bool = False) -> None:
+        """Put a candidate on the page, whole or cut, if there is room and its words are not there yet."""
         candidate = offer.candidate
-        held = self.lines.get(candidate.name)
-        if candidate.name in self._never or (held is not None and held.step is None):
-            return
-        room = self._room(offer, is_floor=is_floor)
-        if room < self._pricer.least and held is None:
-            return
-        if held is None and (reason := self._repeats(candidate)) is not None:
-            self._never[candidate.name] = reason
-            return
-        if candidate.after is not None and not self._has_newer(candidate.after, is_floor=is_floor):
-            if not is_floor:
-                self._never[candidate.name] = ("superseded", {"by": candidate.after})
+        name = candidate.name
+        held = self.lines.get(name)
+        if name in self._never or (held is not None and held.step is None):
             return
         other = held or (self._about.get(candidate.about) if candidate.about else None)
+        headings = self._missing(candidate)
+        room = self._room(offer, headings, is_floor=is_floor)
+        if room < self._pricer.least and held is None:
+            return
+        if other is not None:
+            room += other.price
+        may_cut = offer.may_cut and not is_floor and candidate.shorten is not None
+        limit = room if offer.most is None else min(room, 2 * self._pricer.units(offer.most))
+        attempt = (name, may_cut, other and other.candidate.name)
+        if candidate.item is not None:
+            if limit <= self._too_little.get(attempt, 0):
+                return
+            if not (may_cut and room >= self._cut_min):
+                if self._pricer.price_whole(candidate) > max(limit * offer.share, min(room, self._cut_min)):
+                    self._too_little[attempt] = limit
+                    return
+                may_cut = False
+        if held is None and (reason := self._repeats(candidate, other)) is not None:
+            self._never[name] = reason
+            return
+        if candidate.after is not None and candidate.after not in self._about and candidate.after not in self._told:
+            if candidate.after in self._offers:
+                self.place(self._offers[candidate.after], is_floor=is_floor)
+            if candidate.after in self._about:
+                self.place(offer, is_floor=is_floor)  # with the room that is left now
+            elif not is_floor:
+                self._never[name] = ("superseded", {"by": candidate.after})
+            return
         keeps_place = other is not None and other is not held and other.candidate.block != "tools"
         if other is not None and keeps_place and not _moves(other.candidate, candidate):
-            candidate = self._in_place_of(other.candidate, candidate)
-        credit = 0 if other is None else other.price
-        found = self._fitted(offer, candidate, room + credit, may_cut=offer.may_cut and not is_floor)
-        if found is None or (other is not None and found.price <= credit and not _moves(other.candidate, candidate)):
-            return
-        if other is not None and other is not held:
-            self._replace(other, candidate, offer.candidate.name)
-        self._put(found, found.price - credit, offer.pot)
+            candidate = other.candidate._replace(item=candidate.item, shorten=candidate.shorten)
+        found = self._fitted(offer, candidate, room, may_cut=may_cut)
+        if found is None:
+            self._too_little[attempt] = limit
+        elif other is None or found.price > other.price or _moves(other.candidate, candidate):
+            if other is not None and other is not held:
+                self._replace(other, candidate, name)
+            self._put(found, found.price - (0 if other is None else other.price), headings, offer.pot)
 
-    def _room(self, offer: Offer, *, is_floor: bool) -> int:
+    def _room(self, offer: Offer, headings: Sequence[str], *, is_floor: bool) -> int:
         """Units that this candidate may take now, its headings paid for."""
-        section = BLOCK_NAMES[offer.candidate.block].section
-        room = min(self._total - self._whole, self._caps[section] - self.spent[section])
-        if not self.is_last and section not in self._late:
-            room -= sum(max(0, kept - self.spent[each]) for each, kept in self._late.items())
+        section = _SECTION_OF[offer.candidate.block]
+        spent = self.spent[section]
+        room = min(self._total - self._whole, self._caps[section] - spent)
+        if section not in self._late:
+            room -= self._kept
         if is_floor:
-            room = min(room, self.floor_end - self.spent[section])
+            room = min(room, self.floor_end - spent)
         if offer.pot is not None:
             room = min(room, self._pots[offer.pot])
-        return room - sum(self._pricer.price(line) for line in self._missing(offer.candidate))
+        for line in headings:
+            room -= self._pricer.price(line)
+        return room
 
     def _missing(self, candidate: Candidate) -> list[str]:
         """Headings that this line would be the first one under."""
-        wanted = (BLOCK_NAMES[candidate.block].heading, candidate.heading and f"{candidate.block}\n{candidate.heading}")
-        return [line.rpartition("\n")[2] for line in wanted if line and line not in self._opened]
+        found = [] if candidate.block in self._opened else [_HEADING_OF[candidate.block]]
+        if candidate.heading and f"{candidate.block}\n{candidate.heading}" not in self._opened:
+            found.append(candidate.heading)
+        return found
 
-    def _repeats(self, candidate: Candidate) -> tuple[Reason, JsonObject] | None:
-        """Why a line would say nothing new."""
-        if candidate.item is None:
+    def _repeats(self, candidate: Candidate, other: AllocatedLine | None) -> tuple[Reason, JsonObject] | None:
+        """Why a line would add nothing."""
+        if candidate.item is None or (other is not None and _moves(other.candidate, candidate)):
             return None
         text, words = candidate.says(candidate.item)
-        other = self._about.get(candidate.about) if candidate.about else None
-        if other is not None and _moves(other.candidate, candidate):
-            return None
         is_reference = candidate.block == "tools"  # a line about a result says less than anything else of it
         if other is not None and (is_reference or text in other.candidate.says(other.item)[0]):
             return "duplicate", {"of": other.candidate.name}
-        plain = candidate.item.text.strip() if isinstance(candidate.item, ShownTurn) else text
-        for event_id, said in [(candidate.about or "", plain), *candidate.tells(candidate.item)]:
-            for teller, told in self._told.get(event_id, ()):
-                if is_reference or _says_all(told, said):
-                    return "duplicate", {"of": teller}
+        if self._told:
+            plain = candidate.item.text.strip() if isinstance(candidate.item, ShownTurn) else text
+            for event_id, part in [(candidate.about or "", plain), *candidate.tells(candidate.item)]:
+                for teller, told in self._told.get(event_id, ()):
+                    if is_reference or _says_all(told, part):
+                        return "duplicate", {"of": teller}
         if candidate.voice and candidate.voice in self._seen:
             name = self._seen[candidate.voice].find(text, words)
             if name is not None and (other is None or name != other.candidate.name):
                 return "near_duplicate", {"of": name}
         return None
-
-    def _has_newer(self, event_id: str, *, is_floor: bool) -> bool:
-        """Is what corrects a line on the page, or can it come there now?"""
-        if event_id not in self._about and event_id in self._offers:
-            self.place(self._offers[event_id], is_floor=is_floor)
-        return event_id in self._about
-
-    def _in_place_of(self, other: Candidate, candidate: Candidate) -> Candidate:
-        """More of the same words, in the place that they have."""
-        return replace(other, item=candidate.item, shorten=candidate.shorten)
 
     def _fitted(self, offer: Offer, candidate: Candidate, room: int, *, may_cut: bool) -> AllocatedLine | None:
         """The candidate whole or cut, if either fits."""
@@ -309,15 +335,18 @@ class _Filling:
         del self.lines[other.candidate.name]
         self._never[other.candidate.name] = ("duplicate", {"of": candidate.name})
 
-    def _put(self, line: AllocatedLine, more: int, pot: str | None) -> None:
+    def _put(self, line: AllocatedLine, more: int, headings: Sequence[str], pot: str | None) -> None:
         candidate = line.candidate
-        headings = self._missing(candidate)
-        more += sum(map(self._pricer.price, headings))
-        self._opened.add(BLOCK_NAMES[candidate.block].heading)
+        headings = self._missing(candidate) if headings else headings  # in the place of another it may need none
+        for heading in headings:
+            more += self._pricer.price(heading)
+        self._opened.add(candidate.block)
         if candidate.heading:
             self._opened.add(f"{candidate.block}\n{candidate.heading}")
-        self.spent[BLOCK_NAMES[candidate.block].section] += more
+        self.spent[_SECTION_OF[candidate.block]] += more
         self._whole += more
+        if self._late:
+            self._kept = sum(max(0, kept - self.spent[section]) for section, kept in self._late.items())
         if pot is not None:
             self._pots[pot] -= more
         self.lines[candidate.name] = line
@@ -334,11 +363,11 @@ class _Filling:
     def fates(self, offers: Sequence[Offer]) -> dict[str, tuple[Reason, JsonObject]]:
         """Why each candidate that has no place has none."""
         found: dict[str, tuple[Reason, JsonObject]] = {}
-        for offer in offers:
-            candidate = offer.candidate
-            if candidate.name in self.lines or candidate.name in found:
+        for candidate, *_ in offers:
+            name = candidate.name
+            if name in self.lines or name in found:
                 continue
-            known = self._never.get(candidate.name)
+            known = self._never.get(name)
             if known is None and candidate.item is None and candidate.shorten is not None:
                 has_more = candidate.shorten(lambda _: True, self._shows) is not None
                 known = ("over_budget" if has_more else "duplicate", {})
@@ -346,7 +375,7 @@ class _Filling:
                 is_turn = isinstance(candidate.item, ShownTurn)  # of hundreds it would take time
                 price = None if is_turn else self._pricer.tokens(self._pricer.price_whole(candidate))
                 known = ("over_budget", {} if price is None else {"tokens": price})
-            found[candidate.name] = known
+            found[name] = known
         return found
 
 

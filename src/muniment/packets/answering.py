@@ -9,17 +9,16 @@ from typing import Any, NamedTuple
 
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.scope import Scope
-from muniment.errors import Forgotten, InvalidInput, NotFound
+from muniment.errors import Forgotten, InvalidInput
 from muniment.packets.builds import Build, build_of
 from muniment.packets.page.answers import CitedSentence, resolve
-from muniment.packets.projection import answer_name
 from muniment.store.context import Context
 from muniment.store.items import Item, latest, select_items
 from muniment.store.ledger import Cited, LedgerEntry
 from muniment.store.proofs import check_proofs
 from muniment.store.reading import content_of, get_entry
 
-__all__ = ["AnsweredLine", "answers_to", "cite", "cited_lines", "find_answers", "plain_words", "trace_answer"]
+__all__ = ["AnsweredLine", "cite", "cited_lines", "find_answers", "plain_words", "trace_answer"]
 
 _MARK = re.compile(r"\[\d{1,9}\]")
 _WORD = re.compile(r"[^\W_]+")
@@ -89,24 +88,6 @@ def cited_lines(page: Sequence[str], numbers: Sequence[str]) -> Iterator[str]:
         for place in first:
             yield page[place].strip()
             yield from (line.strip() for line in takewhile(lambda line: not _NEXT.match(line), page[place + 1 :]))
-
-
-def answers_to(ctx: Context, tenant_id: str, build_id: str) -> list[LedgerEntry]:
-    """The answers that were observed with a build, oldest first."""
-    build = ctx.engine.read(tenant_id, lambda reader: latest(reader, build_id))
-    if build is None or build.kind != "build":
-        raise NotFound(f"no build {build_id!r:.80} in this store", path="$.build_id")
-    where: tuple[Condition, ...] = (
-        ("kind", "=", "answer"),
-        ("user_id", "=", build.user_id),
-        ("name", "=", answer_name(build_id)),
-    )
-
-    def named(reader: Reader) -> list[Item]:
-        return select_items(reader, where, order=("created_at", "id"))
-
-    found = ctx.engine.read(tenant_id, named)
-    return [get_entry(ctx, tenant_id, item.plain()["event_id"]) for item in found if item.body is not None]
 
 
 def find_answers(

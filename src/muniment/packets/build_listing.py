@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from muniment.core.listing import Listing, Placed, matches
+from muniment.core.listing import ListQuery, Placed, matches
 from muniment.errors import NotFound
 from muniment.packets.projection import answer_name
 from muniment.store.items import Item, latest
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["page_answers", "page_builds"]
 
 
-def page_builds(ctx: Context, tenant_id: str, user_id: str | None, asked: Listing) -> Iterator[Placed[Item]]:
+def page_builds(ctx: Context, tenant_id: str, user_id: str | None, asked: ListQuery) -> Iterator[Placed[Item]]:
     """The builds of a user, or of the tenant, that are still there."""
 
     def made(item: Item) -> Item | None:
@@ -36,7 +36,7 @@ def page_builds(ctx: Context, tenant_id: str, user_id: str | None, asked: Listin
     return seek(ctx, tenant_id, reading, asked, find_listed(("build",), user_id, make))
 
 
-def page_answers(ctx: Context, tenant_id: str, build_id: str, asked: Listing) -> Iterator[Placed[LedgerEntry]]:
+def page_answers(ctx: Context, tenant_id: str, build_id: str, asked: ListQuery) -> Iterator[Placed[LedgerEntry]]:
     """The answers that were observed with a build."""
     build = ctx.engine.read(tenant_id, lambda reader: latest(reader, build_id))
     if build is None or build.kind != "build":

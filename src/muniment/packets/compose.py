@@ -33,7 +33,7 @@ from muniment.core.canonical import Written, canonical_bytes
 from muniment.core.policy import ComposePolicy
 from muniment.core.ports.models import TokenCounter, adds_lines, weighing
 from muniment.core.record import JsonObject, JsonValue, Record
-from muniment.memory.facts.records import is_instruction
+from muniment.memory._fact_records import is_instruction
 from muniment.packets.admission import Admission, emitted_ts
 from muniment.packets.allocate import (
     TYPICAL_MARK,
@@ -447,9 +447,10 @@ class _Draft:
         superseded = self._admission.superseded
         quoted = [shown.turn.id for shown in self._items("profile", "quotes", "window")]
         present = {*quoted, *(tool.ref for tool in self._items("tools"))}
+        present.update(id_ for unit in self._items("task", "state") for id_ in state_evidence(unit))
         for name in quoted:
             if name in superseded:
-                note: JsonObject = {"type": SUPERSEDED, "detail": "the call was made again", "evidence_id": name}
+                note: JsonObject = {"type": SUPERSEDED, "detail": "a newer call says otherwise", "evidence_id": name}
                 yield note | ({"superseded_by": superseded[name]} if superseded[name] in present else {})
 
     def _profile(self) -> JsonObject:

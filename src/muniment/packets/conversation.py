@@ -6,7 +6,7 @@ What is likely to be evidence comes before what the user said lately. A turn has
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -14,8 +14,7 @@ from muniment.contracts.packet import OpenLoop, ToolEvidence
 from muniment.core.policy import ComposePolicy
 from muniment.core.text.analyzer import analyze
 from muniment.core.text.sentences import Seen, Words, read_words, with_marks
-from muniment.memory.results.asked_calls import asks_how_often
-from muniment.memory.results.tool_text import call_of_line, call_without_failure
+from muniment.memory.tool_results import asks_how_often
 from muniment.memory.turns import SessionLine, Turn, told_text
 from muniment.packets.admission import Admission, emitted_ts, instant_order
 from muniment.packets.allocate import TYPICAL_MARK, Candidate, Fits, IsShown, Offer, Step, typical_mark
@@ -34,7 +33,7 @@ from muniment.packets.page.lines import (
     tool_line,
 )
 from muniment.packets.page.superseded import superseded_note
-from muniment.packets.pool import CUE_PART, SAID_LATELY, HitCandidate, ToolCandidate
+from muniment.packets.pool import CUE_PART, SAID_LATELY, HitCandidate
 
 __all__ = [
     "SETTLED",
@@ -159,7 +158,6 @@ def offer_tools(admission: Admission, notes: Explanation) -> list[Offer]:
     """
     offers: list[Offer] = []
     names = names_of("tool", (tool.ref for tool in admission.pool.tools))
-    made_good = _results_made_good(admission.pool.tools)
     taken: dict[str, str] = {}
     said: dict[str, str] = {}
     for at, (name, tool) in enumerate(zip(names, admission.pool.tools, strict=True)):
@@ -168,8 +166,8 @@ def offer_tools(admission: Admission, notes: Explanation) -> list[Offer]:
             notes.omit(name, "purpose")
         elif (reason := admission.bars(tool.trust, tool.flags) or admission.cues.bars(tool.ts)) is not None:
             notes.omit(name, reason)
-        elif tool.ref in made_good:
-            notes.omit(name, "superseded")
+        elif tool.ref in admission.superseded:
+            notes.omit(name, "superseded", by=admission.superseded[tool.ref])
         elif tool.ref in taken:
             notes.omit(name, "duplicate")
         elif summary and summary in said:
@@ -204,18 +202,6 @@ def _tool_candidate(name: str, evidence: ToolEvidence, at: int) -> Candidate:
     )
 
 
-def _results_made_good(tools: Sequence[ToolCandidate]) -> set[str]:
-    """Of recent results, the newest first: those of calls that failed, and were made again and answered since."""
-    made_good: set[str] = set()
-    newer: set[str] = set()
-    for tool in tools:
-        call = call_of_line(tool.summary)
-        if call_without_failure(call) in newer:
-            made_good.add(tool.ref)
-        newer.add(call)
-    return made_good
-
-
 # -- turns --------------------------------------------------------------------------------------------
 
 
@@ -236,7 +222,8 @@ def offer_window(admission: Admission, notes: Explanation) -> list[Offer]:
         elif len(offers) >= admission.policy.window_turns:
             notes.omit(name, "count_limit", limit=admission.policy.window_turns)
         else:
-            candidate = _turn_candidate(admission, name, "window", turn, (at,), 0.0, ("recent",))
+            newer = admission.superseded.get(turn.id)
+            candidate = _turn_candidate(admission, name, "window", turn, (at,), 0.0, ("recent",), after=newer)
             offers.append(Offer(candidate, pot=WINDOW))
     return offers
 
@@ -280,7 +267,7 @@ class QuoteOffers(NamedTuple):
 _RESULT_TOKENS = 160
 """What a tool's result takes of a large budget while others wait: its lines that match stand first, and the rest comes
 back where room is left."""
-_WORDS_MIN = 2
+_WORDS_MIN, _SHORT_CHARS = 2, 80
 
 
 def offer_quotes(admission: Admission, notes: Explanation) -> QuoteOffers:
@@ -323,7 +310,7 @@ def offer_quotes(admission: Admission, notes: Explanation) -> QuoteOffers:
         found = found[: policy.quotes_max]
     found = _newest_of_each(admission, found, notes)
     own.sort(key=lambda named: (instant_order(named[1].turn.ts), named[1].turn.seq), reverse=True)
-    own.sort(key=lambda named: len(set(analyze(named[1].turn.text))) < _WORDS_MIN)
+    own.sort(key=lambda named: _has_few_words(named[1].turn.text))
     counts_calls = asks_how_often(admission.request.query.casefold())
     return QuoteOffers(
         [
@@ -335,6 +322,10 @@ def offer_quotes(admission: Admission, notes: Explanation) -> QuoteOffers:
         ],
         [Offer(_quote_candidate(admission, name, hit), may_cut=False) for name, hit in own],
     )
+
+
+def _has_few_words(text: str) -> bool:
+    return len(text) <= _SHORT_CHARS and len(set(analyze(text))) < _WORDS_MIN
 
 
 def worth_of(hit: HitCandidate, policy: ComposePolicy, result_tokens_max: float = math.inf) -> float:
@@ -470,9 +461,12 @@ def _words_of(shown: ShownTurn) -> tuple[str, Words | None]:
     return told_text(turn, shown.text), turn.words if is_known else read_words(shown.text)
 
 
+_NO_SIGN = re.compile(r"[\W_]+")
+
+
 def _folded(text: str) -> str:
     """A text without case, spaces and signs, for telling whether it is the question itself."""
-    return "".join(char for char in text.casefold() if char.isalnum()) if len(text) < 10_000 else text
+    return _NO_SIGN.sub("", text.casefold()) if len(text) < 10_000 else text
 
 
 @lru_cache(maxsize=1024)

@@ -16,15 +16,14 @@ from muniment.core.policy import Policy
 from muniment.core.ports.engine import Reader
 from muniment.core.text.analyzer import analyze, term_hash
 from muniment.memory._index import Ints, StoredIndex, role_number
-from muniment.memory.labels import labelled_turns
 from muniment.memory.ranking import Reach
-from muniment.memory.search import FoundTurn, find_turns
+from muniment.memory.search import FoundTurn, find_turns, labelled_turns
 from muniment.memory.turn_reading import turns_by_id
 from muniment.packets.cues import AskedCues
 from muniment.packets.pool import CUE_PART, SAID_LATELY, ComposeRequest, HitCandidate, NotGathered
 from muniment.store.context import Context
 
-__all__ = ["CuedTurns", "Hits", "find_hits", "read_cued", "with_newest_own"]
+__all__ = ["CuedTurns", "Hits", "find_hits", "read_cued", "with_newer_results", "with_newest_own"]
 
 TOKENS_A_HIT = 16
 HITS_MIN = 20
@@ -32,7 +31,7 @@ HITS_MIN = 20
 LABELLED_TURNS_MAX = 50_000
 """Turns whose labels are read for tags and entities: of a user who has more, the newest."""
 _OWN_MAX = 128
-_TOKENS_A_SHORT_TURN = 8
+_TOKENS_A_SHORT_TURN, _TOKENS_A_MARK = 8, 4
 _USER = role_number("user")
 _EPOCH_SECONDS = date(1970, 1, 1).toordinal() * 86_400
 """Of 1970, as an `Instant` counts its seconds."""
@@ -255,6 +254,8 @@ def with_newest_own(
     own = index.role == _USER
     among = own if cued.within is None else own & cued.within
     newest = index.newest(among, min(_OWN_MAX, request.budget.max_tokens // _TOKENS_A_SHORT_TURN))
+    room = np.cumsum(index.length[newest] + _TOKENS_A_MARK)  # a term takes a token or more
+    newest = newest[: 1 + int(np.searchsorted(room, request.budget.max_tokens))]
     ids = {each: index.id(each) for each in newest if each not in found.ordinals}
     turns = turns_by_id(ctx, reader, request.scope.tenant_id, list(ids.values()), is_asked_later=True)
     given = {"score": 0.0, "parts": {}, "reasons": (SAID_LATELY,)}
@@ -264,6 +265,39 @@ def with_newest_own(
         if id_ in turns
     }
     return found.marked(frozenset(newest)).followed_by(fresh)
+
+
+def with_newer_results(
+    ctx: Context,
+    reader: Reader,
+    request: ComposeRequest,
+    index: StoredIndex,
+    cued: CuedTurns,
+    found: Hits,
+    outdated: Mapping[str, str],
+) -> Hits:
+    """Add to the hits the newer call of each one that no longer holds: neither is shown without it."""
+    held = {hit.turn.id for hit in found.hits}
+    scores = {outdated[hit.turn.id]: hit.score for hit in reversed(found.hits) if hit.turn.id in outdated}
+    missing = [id_ for id_ in scores if id_ not in held]
+    if not missing:
+        return found
+    ordinals = {id_: ordinal for ordinal, id_ in enumerate(index.ids()) if id_ in missing}
+    turns = turns_by_id(ctx, reader, request.scope.tenant_id, list(ordinals), is_asked_later=True)
+    newer = {
+        ordinal: HitCandidate.unchecked(
+            {
+                "turn": turns[id_].read.turn,
+                "score": scores[id_],
+                "parts": {},
+                "reasons": ("the newer call of a result that matches",),
+            },
+            _HIT_FIELDS,
+        )
+        for id_, ordinal in ordinals.items()
+        if id_ in turns and (cued.within is None or cued.within[ordinal])
+    }
+    return found.followed_by(newer)
 
 
 def _newest(

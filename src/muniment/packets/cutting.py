@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from muniment.core.requests import furthest
 from muniment.core.text.analyzer import analyze
 from muniment.core.text.sentences import sentence_spans
-from muniment.memory.results.excerpts import cut_excerpt
+from muniment.memory.tool_results import cut_excerpt
 from muniment.memory.turns import Excerpt, Turn
 
 __all__ = ["ShownTurn", "cut_text", "cut_turn", "cut_value", "whole_turn"]

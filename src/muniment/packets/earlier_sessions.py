@@ -15,9 +15,8 @@ from muniment.core.instants import parse_instant
 from muniment.core.policy import ComposePolicy
 from muniment.core.ports.engine import Reader
 from muniment.memory._index import Ints, StoredIndex
-from muniment.memory.caches import TurnCache
-from muniment.memory.episodes.forming import form_episodes
-from muniment.memory.turn_reading import turns_by_id
+from muniment.memory.sessions import form_episodes
+from muniment.memory.turn_reading import TurnCache, turns_by_id
 from muniment.memory.turns import EpisodeCandidate
 from muniment.packets.allocate import floors_of
 from muniment.packets.cued_turns import CuedTurns, Hits, Mask

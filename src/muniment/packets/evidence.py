@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from muniment.memory.reasons import match_text, read_wanted
-from muniment.memory.results.asked_calls import asks_how_often
+from muniment.memory.evidence import match_text, read_wanted
+from muniment.memory.tool_results import asks_how_often
 from muniment.memory.turns import told_text
 from muniment.packets.admission import Admission
 from muniment.packets.allocate import Allocation
@@ -21,7 +21,8 @@ _MEANT = frozenset(("goal", "objective", "done_definition", "plan", "next_action
 
 def found_chance(admission: Admission) -> float:
     """The chance that a turn that may be quoted is evidence for what is asked: that of the likeliest."""
-    return max((hit.score for hit in admission.pool.hits if admission.bars_turn(hit.turn) is None), default=0.0)
+    likeliest = sorted(admission.pool.hits, key=lambda hit: -hit.score)
+    return next((hit.score for hit in likeliest if admission.bars_turn(hit.turn) is None), 0.0)
 
 
 def is_found(admission: Admission, allocation: Allocation) -> bool:

@@ -12,25 +12,20 @@ from muniment.core.policy import ComposePolicy, FactPolicy, Policy
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.scope import Scope
 from muniment.core.text.analyzer import term_hash
+from muniment.memory._fact_records import StoredInsight, StoredProcedure, is_many_valued, words_of
 from muniment.memory._index import ROLES, StoredIndex
-from muniment.memory.caches import TurnCache
-from muniment.memory.episodes.loops import open_loops
-from muniment.memory.episodes.turns import ReadTurn
-from muniment.memory.fact_reading import FoundFact, find_facts
+from muniment.memory.evidence import NOTHING, Wanted, match_text, read_wanted
 from muniment.memory.fact_rows import LEVELS, level_of, newest_facts
-from muniment.memory.facts.projection import words_of
-from muniment.memory.facts.records import StoredInsight, StoredProcedure
-from muniment.memory.facts.rules import is_many_valued
+from muniment.memory.facts import FoundFact, find_facts
 from muniment.memory.index import load_index
 from muniment.memory.profile import LASTING_MIN, build_profile
 from muniment.memory.query import QUERY_CHARS_MAX
-from muniment.memory.reasons import NOTHING, Wanted, match_text, read_wanted
-from muniment.memory.results.call_marks import changed, did
-from muniment.memory.results.effects import WRITE
-from muniment.memory.summary_writing import summary_lines
-from muniment.memory.turn_reading import last_turns, turns_by_id
+from muniment.memory.sessions import open_loops, summary_lines
+from muniment.memory.tool_results import WRITE, changed, did
+from muniment.memory.turn_reading import TurnCache, last_turns, turns_by_id
+from muniment.memory.turns import ReadTurn
 from muniment.packets.admission import barred
-from muniment.packets.cued_turns import find_hits, read_cued, with_newest_own
+from muniment.packets.cued_turns import find_hits, read_cued, with_newer_results, with_newest_own
 from muniment.packets.cues import AskedCues
 from muniment.packets.earlier_sessions import gather_episodes
 from muniment.packets.page.lines import may_show
@@ -75,17 +70,7 @@ def gather(
     without = frozenset({scope.session_id}) if request.exclude_session else frozenset()
     index = load_index(ctx, reader, scope.tenant_id, scope.user_id, without)
     cued = read_cued(ctx, reader, request, index, cues)
-    found = find_hits(ctx, reader, request, policy, asked, index, cued)
     wanted = read_wanted(asked)
-    stores = load_stores(reader, scope, policy.memory.facts, wanted, " ".join((*cues.tags, *cues.entities)))
-    quotable = with_newest_own(ctx, reader, request, index, cued, found)
-    session: list[ReadTurn] = []
-    if not request.exclude_session:
-        session = _last(ctx, reader, request, _in_session(request, scope.session_id), SESSION_TURNS)
-    window = session[-policy.compose.window_turns :] if policy.compose.window_turns else session[:0]
-    about = {hit.turn.id: hit.turn for hit in found.hits}  # of a long result, what matches the query
-    summary = () if request.exclude_session else summary_lines(reader, scope)
-    profile = _profile(ctx, reader, request, policy)
     run = gather_run(
         reader,
         scope,
@@ -95,7 +80,19 @@ def gather(
         cues.holds if cues.is_wall else None,
         has_board=not request.exclude_session,
     )
-    results = _key_results(ctx, reader, request, policy.compose, index, session)
+    outdated = (run.basis.outdated if run.basis is not None else None) or {}
+    found = find_hits(ctx, reader, request, policy, asked, index, cued)
+    found = with_newer_results(ctx, reader, request, index, cued, found, outdated)
+    stores = load_stores(reader, scope, policy.memory.facts, wanted, " ".join((*cues.tags, *cues.entities)))
+    quotable = with_newest_own(ctx, reader, request, index, cued, found)
+    session: list[ReadTurn] = []
+    if not request.exclude_session:
+        session = _last(ctx, reader, request, _in_session(request, scope.session_id), SESSION_TURNS)
+    window = session[-policy.compose.window_turns :] if policy.compose.window_turns else session[:0]
+    about = {hit.turn.id: hit.turn for hit in found.hits}  # of a long result, what matches the query
+    summary = () if request.exclude_session else summary_lines(reader, scope)
+    profile = _profile(ctx, reader, request, policy)
+    results = _key_results(ctx, reader, request, policy.compose, index, session, outdated)
     tools = tuple(_tool(read) for read in results if read.turn.id not in run.on_board)
     episodes = gather_episodes(ctx, reader, request, policy.compose, index, found, cues, cued)
     fields: dict[str, Any] = {
@@ -140,8 +137,8 @@ def _profile(ctx: Context, reader: Reader, request: ComposeRequest, policy: Poli
         policy=policy,
         query=request.query,
         without=scope.session_id if request.exclude_session else None,
+        least=LASTING_MIN,
     )
-    lines = [line for line in lines if max(line.safety, line.wish) >= LASTING_MIN]
     turns = turns_by_id(ctx, reader, scope.tenant_id, [line.event_id for line in lines], is_asked_later=True)
     stretches: dict[str, ProfileCandidate] = {}
     for line in lines:
@@ -198,19 +195,21 @@ def _key_results(
     policy: ComposePolicy,
     index: StoredIndex,
     session: Sequence[ReadTurn],
+    outdated: Mapping[str, str],
 ) -> list[ReadTurn]:
-    """The results of this session that a packet tells of, newest first: the newest one, the newest of the calls that
-    changed something, however long ago, then the newest of all.
+    """Choose the results of this session that a packet shows, newest first: the newest one, the newest of the calls
+    that changed something, however long ago, then the newest of all that still hold.
 
     Who goes on with the work sees what was looked at last among the last turns. What was done is seen here alone.
     Nothing is fetched for it: an old result that lies outside of its row is not told.
     """
     count = policy.tool_evidence_max
-    recent = [read for read in reversed(session) if read.turn.kind == "tool_result"]
+    recent = [read for read in reversed(session) if read.turn.kind == "tool_result" and read.turn.id not in outdated]
     if request.exclude_session or not may_show("tools", request.purpose):
         return recent[:count]
     known = {read.turn.id for read in recent}
-    older = [id_ for id_ in _acted(index, request.scope.session_id, _ACTED_READ * count) if id_ not in known]
+    acted_ids = _acted(index, request.scope.session_id, _ACTED_READ * count)
+    older = [id_ for id_ in acted_ids if id_ not in known and id_ not in outdated]
     turns = turns_by_id(ctx, reader, request.scope.tenant_id, older, is_near=True)
     acted = [read for read in recent if read.line and changed(read.line, read.turn.text)]
     acted += [turns[id_].read for id_ in older if id_ in turns]

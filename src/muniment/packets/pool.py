@@ -235,6 +235,8 @@ class RunBasis(Record):
     """Items of the run and the entries they were made from: if one is forgotten, so is the build."""
     trust: dict[str, Trust]
     """Whose word a question of the run is, by its evidence."""
+    outdated: Absent[dict[str, str]] = None
+    """Results in the session that no longer hold, each with the newer call that says so."""
 
 
 class Pool(Record):

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from muniment.core.policy import ComposePolicy
     from muniment.core.ports.engine import Reader
     from muniment.core.scope import Scope
-    from muniment.memory.reasons import Wanted
+    from muniment.memory.evidence import Wanted
 
 __all__ = ["OPEN_LOOPS", "GatheredRun", "gather_run", "task_of"]
 
@@ -94,7 +94,7 @@ def gather_run(
     task = _task(reader, scope, opening)
     _put_task(known, task)
     calls = read_calls(reader, scope, is_meant)
-    board = board_of(calls if has_board else RunCalls([], []))
+    board = board_of(calls if has_board else RunCalls([], [], {}))
     log = _read_log(reader, scope, wanted, policy, is_meant, calls, has_board=bool(board.shown))
     log.listed[BOARD] = board
     for name, found in log.listed.items():
@@ -109,6 +109,7 @@ def gather_run(
     basis = RunBasis(
         sources=tuple(sorted(sources | ({scope.run_id} if is_told else set()))),
         trust={str(each.loop.evidence_id): each.trust for each in log.asked},
+        **({"outdated": calls.outdated} if calls.outdated else {}),
     )
     questions = _distinct((*(each.loop for each in log.asked), *loops))
     not_gathered = tuple(
@@ -117,7 +118,7 @@ def gather_run(
         if beyond
     )
     on_board = frozenset(board.sources)
-    return GatheredRun(state, questions, basis if basis.sources else None, not_gathered, on_board)
+    return GatheredRun(state, questions, basis if basis.sources or calls.outdated else None, not_gathered, on_board)
 
 
 # -- what its log tells -------------------------------------------------------------------------------

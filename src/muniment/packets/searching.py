@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from muniment.core.canonical import canonical_text
 from muniment.memory.fact_rows import newest_facts
-from muniment.memory.hits import Hit
 from muniment.memory.index import load_index
-from muniment.memory.search import check_min_score, check_search, find_turns, turn_hit, unranked_hit
+from muniment.memory.search import Hit, check_min_score, check_search, find_turns, turn_hit, unranked_hit
 from muniment.memory.turn_reading import check_cited, turns_by_id
 
 if TYPE_CHECKING:
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader
     from muniment.core.scope import Scope
     from muniment.memory._index import StoredIndex
-    from muniment.memory.fact_reading import FoundFact
-    from muniment.memory.within import Within
+    from muniment.memory.facts import FoundFact
+    from muniment.memory.search import Within
     from muniment.store.context import Context
 
 __all__ = ["search_user"]
@@ -68,13 +67,13 @@ def search_user(
 
 
 def _conditions(within: Any) -> Within:
-    from muniment.memory.within import within_given
+    from muniment.memory.search import within_given
 
     return within_given(within)
 
 
 def _mask(index: StoredIndex, asked: Within) -> npt.NDArray[np.bool_]:
-    from muniment.memory.within import mask_of
+    from muniment.memory.search import mask_of
 
     return mask_of(index, asked)
 
@@ -83,7 +82,7 @@ def _newest(
     ctx: Context, reader: Reader, tenant_id: str, index: StoredIndex, among: npt.NDArray[np.bool_], k: int
 ) -> list[Hit]:
     """Nothing is asked: the newest turns that are let in, newest first, none of them likelier evidence than another."""
-    from muniment.memory.within import newest_ids
+    from muniment.memory.search import newest_ids
 
     ids = newest_ids(index, among, k)
     turns = turns_by_id(ctx, reader, tenant_id, ids)
@@ -93,7 +92,7 @@ def _newest(
 
 def _resting_on(index: StoredIndex, among: npt.NDArray[np.bool_], facts: list[Hit]) -> list[Hit]:
     """The facts of which one source is a turn that is let in."""
-    from muniment.memory.within import ids_let_in
+    from muniment.memory.search import ids_let_in
 
     let_in = ids_let_in(index, among, [source for fact in facts for source in fact.sources])
     return [fact for fact in facts if not let_in.isdisjoint(fact.sources)]
@@ -106,9 +105,8 @@ def _fact_hits(
     rows = newest_facts(reader, scope)
     if not rows:
         return []
-    from muniment.memory.evidence import calibration, chance_of_fact
-    from muniment.memory.fact_reading import find_facts, in_force
-    from muniment.memory.reasons import read_wanted
+    from muniment.memory.evidence import calibration, chance_of_fact, read_wanted
+    from muniment.memory.facts import find_facts, in_force
 
     made = calibration(policy.evidence)
     found = in_force(find_facts(reader, scope, rows, read_wanted(query), rules, only_matching=True), now, rules)

@@ -12,8 +12,7 @@ from typing import Any
 from muniment.contracts.packet import Episode, InsightItem, Procedure, Risk, TimeSpan, ToolEvidence, WorkingState
 from muniment.core.instants import Instant, parse_rfc3339
 from muniment.core.record import Record
-from muniment.memory.facts.records import is_instruction
-from muniment.memory.facts.rules import find_overridden, validity_problem
+from muniment.memory._fact_records import find_overridden, is_instruction, validity_problem
 from muniment.memory.turns import EpisodeCandidate, SummaryLine
 from muniment.packets.admission import Admission, instant_order
 from muniment.packets.allocate import Candidate, Fits, IsShown, Offer, Step, typical_mark

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from muniment.core.listing import Listing, Placed, matches
+from muniment.core.listing import ListQuery, Placed, matches
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import first, get, select
 from muniment.core.ports.schema import ENTRIES, ITEMS, EntryRow
@@ -95,7 +95,7 @@ class SessionTurns:
     """A stretch of the two lists in one order, within a transaction. The place of an entry is its number; that of a
     packet the number of the entry before it, when it was composed, and its id."""
 
-    def __init__(self, ctx: Context, reader: Reader, scope: TurnScope, asked: Listing) -> None:
+    def __init__(self, ctx: Context, reader: Reader, scope: TurnScope, asked: ListQuery) -> None:
         self._ctx, self._reader, self._scope, self._asked = ctx, reader, scope, asked
         self._bounds: Where | None = None
 
@@ -128,7 +128,9 @@ class SessionTurns:
         return None if row is None else Placed((row.session_id, row.seq, "", ""), self._turn(row))
 
     @classmethod
-    def find(cls, ctx: Context, reader: Reader, scope: TurnScope, name: str, asked: Listing) -> Placed[RunTurn] | None:
+    def find(
+        cls, ctx: Context, reader: Reader, scope: TurnScope, name: str, asked: ListQuery
+    ) -> Placed[RunTurn] | None:
         """The entry or the packet that has an id, in whichever session of the scope it stands."""
         row = get(reader, ENTRIES, (name,))
         if row is not None:

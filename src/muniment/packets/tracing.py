@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from itertools import accumulate, islice
 from typing import Annotated, Any, NamedTuple
 
-from muniment.core.listing import Listing, shown
+from muniment.core.listing import ListQuery, shown
 from muniment.core.ports.engine import Reader
 from muniment.core.ports.rows import texts
 from muniment.core.ports.schema import ENTRIES
@@ -135,7 +135,7 @@ def _answered(ctx: Context, tenant_id: str, entry: LedgerEntry, wanted: str) -> 
 
 
 def _told(ctx: Context, tenant_id: str, wanted: _Wanted, user_id: str | None, most: int) -> Iterator[Telling]:
-    asked = Listing(descending=True, limit=most)
+    asked = ListQuery(descending=True, limit=most)
     reading = read_listed("build", user_id, each_made(lambda item: item), asked)
     word = "" if wanted.marks else max(_WORD.findall(wanted.words), key=len, default="")
     for item in islice(shown(seek(ctx, tenant_id, reading, asked), asked), most):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from muniment.core.listing import Listing, Placed
+from muniment.core.listing import ListQuery, Placed
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import first, texts
 from muniment.core.ports.schema import ITEMS, PROOFS, SESSIONS
@@ -41,7 +41,7 @@ class _Held(NamedTuple):
 
 
 def page_turns(
-    ctx: Context, tenant_id: str, user_id: str | None, session_id: str | None, run_id: str | None, asked: Listing
+    ctx: Context, tenant_id: str, user_id: str | None, session_id: str | None, run_id: str | None, asked: ListQuery
 ) -> Iterator[Placed[RunTurn]]:
     """Each turn with its place: its session, then the number of an entry; of a packet the number of the last entry that
     was written before it, then when it was composed, and its id. `since` and `until` go by when it was written."""
@@ -70,7 +70,7 @@ def page_turns(
 
 
 def count_turns(
-    ctx: Context, tenant_id: str, user_id: str | None, session_id: str | None, run_id: str | None, asked: Listing
+    ctx: Context, tenant_id: str, user_id: str | None, session_id: str | None, run_id: str | None, asked: ListQuery
 ) -> int | None:
     """How many there are, forgotten entries with them; None where not all are shown, or there are too many."""
     if (asked.q, asked.since, asked.until) != (None,) * 3 or asked.kind not in (None, "build"):
@@ -139,7 +139,7 @@ def _sessions(
         yield begun
 
 
-def _find(ctx: Context, reader: Reader, scope: TurnScope, name: str, asked: Listing) -> Placed[RunTurn] | None:
+def _find(ctx: Context, reader: Reader, scope: TurnScope, name: str, asked: ListQuery) -> Placed[RunTurn] | None:
     """The entry or the build of an id; or, where a session is meant, the entry with a number or the one before it."""
     placed = SessionTurns.find(ctx, reader, scope, name, asked)
     if placed is None and scope.session_id is not None and name.isascii() and name.isdigit() and len(name) < 16:

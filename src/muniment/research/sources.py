@@ -30,8 +30,7 @@ from muniment.verify.results import fact_score, unit_score
 
 if TYPE_CHECKING:
     from muniment.contracts.runs import FGFCReport
-    from muniment.memory.document_writing import NewDocument
-    from muniment.memory.documents.records import CorpusDocument
+    from muniment.memory.documents import CorpusDocument, NewDocument
     from muniment.store.context import Context
 
 _TITLE_CHARS_MAX = 300

@@ -27,7 +27,7 @@ from urllib.parse import urljoin, urlsplit
 
 from muniment.core.outside.http import Address, BodyTooLarge, get, in_time, is_public, look_up, read_body
 from muniment.errors import InvalidInput
-from muniment.memory.documents.page import read_page
+from muniment.memory._chunking import read_page
 from muniment.research.records import CitationStatus
 from muniment.research.urls import fetchable_url
 

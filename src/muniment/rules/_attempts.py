@@ -81,7 +81,7 @@ class RunNotes:
 
     def _call_args(self, name: str, call_id: str) -> Any:
         """The arguments under which a message of the assistant made the call, as a run looks them up."""
-        from muniment.memory.results.tool_text import calls_in
+        from muniment.memory.tool_results import calls_in
 
         said = [draft.metadata for draft in reversed(self.events) if draft.role == "assistant" and draft.metadata]
         made = [call for metadata in said for call in calls_in(metadata)]

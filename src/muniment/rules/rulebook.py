@@ -5,7 +5,7 @@ Every change is a revision, written with its reports in one transaction under th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, TypeVar, cast, get_args
@@ -14,7 +14,7 @@ from pydantic import InstanceOf
 
 from muniment.contracts.rules import DistillDraft, RegressionTestSpec, RuleRecord
 from muniment.core.canonical import canonical_bytes, read_canonical, short_id
-from muniment.core.listing import Listing, Placed
+from muniment.core.listing import ListQuery, Placed
 from muniment.core.policy import PromotePolicy
 from muniment.core.ports.engine import Condition
 from muniment.core.ports.rows import chunked, first, select, stream
@@ -765,43 +765,50 @@ def check_stage(stage: str | None) -> None:
         raise InvalidInput("no such stage", path="$.stage", hint=", ".join(get_args(RuleStage)))
 
 
-def page_revisions(book: Book, asked: Listing) -> Iterator[Placed[RulebookRevision]]:
+def page_revisions(book: Book, asked: ListQuery) -> Iterator[Placed[RulebookRevision]]:
     """Every change of the rulebook."""
     make = each_made(lambda item: RulebookRevision.from_wire(item.plain()["revision"]))
     return seek(book.ctx, book.tenant_id, read_versions(book_id(book.tenant_id, book.owner), make), asked)
 
 
-def page_rules(book: Book, stage: str | None, asked: Listing, *, include_all: bool) -> Iterator[Placed[StoredMemory]]:
+def page_rules(book: Book, stage: str | None, asked: ListQuery, *, include_all: bool) -> Iterator[Placed[StoredMemory]]:
     """The rules: of one stage, or all but the retired, or those too."""
     check_stage(stage)
     include_all = stage == "retired" or (stage is None and include_all)
     placed = page_memories(book.ctx, book.tenant_id, book.owner, ("rule",), asked, include_all=include_all)
-    for each in placed:
-        is_meant = each.value is not None and stage in (None, stage_of(each.value))
-        yield each if is_meant else Placed(each.place, None)
+    return _meant_of(placed, lambda rule: stage in (None, stage_of(rule)), asked)
 
 
-def page_history(book: Book, rule_id: str, asked: Listing) -> Iterator[Placed[StoredMemory]]:
+def _meant_of(placed: Iterable[Placed[T]], is_meant: Callable[[T], bool], asked: ListQuery) -> Iterator[Placed[T]]:
+    """Those that are meant; where so many were looked at, the place of the last, with nothing at it."""
+    for looked, each in enumerate(placed, 1):
+        if each.value is not None and is_meant(each.value):
+            yield each
+        elif each.value is None or looked == asked.looked_max:
+            yield Placed(each.place, None)
+            return
+
+
+def page_history(book: Book, rule_id: str, asked: ListQuery) -> Iterator[Placed[StoredMemory]]:
     """Every version of a rule that is still there."""
     make = each_made(lambda item: held_of(item).memory)
     return seek(book.ctx, book.tenant_id, read_versions(rule_id, make), asked)
 
 
-def page_tests(book: Book, rule_id: str, asked: Listing) -> Iterator[Placed[RuleTest]]:
+def page_tests(book: Book, rule_id: str, asked: ListQuery) -> Iterator[Placed[RuleTest]]:
     def made(item: Item) -> RuleTest:
         body = item.plain()
         return RuleTest(RegressionTestSpec.from_wire(body["spec"]), body["is_micro"])
 
     named = test_ids(book.ctx.engine.read(book.tenant_id, lambda reader: find_rule(reader, book.owner, rule_id)))
-    for each in _named(book, "rule_test", f"test:{rule_id}", made, asked):
-        is_meant = each.value is not None and each.value.spec.test_id in named
-        yield each if is_meant else Placed(each.place, None)
+    placed = _named(book, "rule_test", f"test:{rule_id}", made, asked)
+    return _meant_of(placed, lambda test: test.spec.test_id in named, asked)
 
 
-def page_reports(book: Book, rule_id: str, asked: Listing) -> Iterator[Placed[Report]]:
+def page_reports(book: Book, rule_id: str, asked: ListQuery) -> Iterator[Placed[Report]]:
     return _named(book, "rule_report", f"report:{rule_id}", lambda item: report_of(item.plain()), asked)
 
 
-def _named(book: Book, kind: str, name: str, made: Callable[[Item], T], asked: Listing) -> Iterator[Placed[T]]:
+def _named(book: Book, kind: str, name: str, made: Callable[[Item], T], asked: ListQuery) -> Iterator[Placed[T]]:
     read = read_named(kind, (("user_id", "=", book.owner),), digest_name(name), each_made(made))
     return seek(book.ctx, book.tenant_id, read, asked)

@@ -7,6 +7,8 @@ compaction, after a resume and in another process. Each list is bounded; what is
 from __future__ import annotations
 
 import math
+import posixpath
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,9 +20,9 @@ from muniment.core.ports.engine import Condition
 from muniment.core.ports.rows import by_ids, select
 from muniment.core.ports.schema import ENTRIES, ITEMS, LINKS
 from muniment.core.scope import LEDGER_CORPUS, Trust
-from muniment.core.text.analyzer import analyze
-from muniment.memory.reasons import match_text
-from muniment.memory.results.tool_text import is_chunk
+from muniment.core.text.analyzer import analyze, stem
+from muniment.memory.evidence import match_text
+from muniment.memory.tool_results import READ, effect_of_name, is_chunk, reads_as_failed, words_of_name
 from muniment.runs.fold import TOOL_FAILURE
 from muniment.runs.records import OpenQuestion, RunConflict
 from muniment.store.injection import reads_like_instructions
@@ -30,7 +32,7 @@ from muniment.store.ledger import INSTRUCTION_LIKE, RunState, read_body
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader
     from muniment.core.scope import Scope
-    from muniment.memory.reasons import Wanted
+    from muniment.memory.evidence import Wanted
 
 __all__ = [
     "AskedQuestion",
@@ -38,6 +40,7 @@ __all__ = [
     "RunCalls",
     "board_of",
     "failures_met",
+    "find_outdated",
     "open_conflicts",
     "open_questions",
     "pinned_by",
@@ -285,6 +288,7 @@ class _Order(NamedTuple):
 
 class _BoardRow(NamedTuple):
     id: str
+    run_id: str
     seq: int
     ts: str
     kind: str
@@ -330,6 +334,8 @@ class RunCalls(NamedTuple):
 
     calls: list[_Call]
     orders: list[_Order]
+    outdated: dict[str, str]
+    """Results in the session that no longer hold, each with the newer call that says so (`find_outdated`)."""
 
     def fixed(self) -> frozenset[str]:
         """The calls that failed and, made again in the same words, were answered."""
@@ -338,35 +344,38 @@ class RunCalls(NamedTuple):
 
 
 def read_calls(reader: Reader, scope: Scope, is_meant: Callable[[str], bool] | None = None) -> RunCalls:
-    """What was called in a run and, of a run with a board, what its user said. `is_meant` says of a moment whether it
-    is asked for.
+    """Read what was called in a run and, of a run with a board, what its user said; and which results in its session
+    no longer hold. `is_meant` says of a moment whether it is asked for.
     """
     calls: list[_Call] = []
-    for row, body in _bodies(reader, scope, ("kind", "=", "tool_result"), CALLS_READ, is_meant):
+    own: list[_Call] = []
+    for row, body in _bodies(reader, scope, (("kind", "=", "tool_result"),), CALLS_READ, is_meant):
         tool = body.get("tool")
         if tool is not None and not is_chunk(tool, body.get("metadata")):
             name, args = tool["name"], tool.get("args") or {}
             result = (tool["ok"], body.get("content") or "", body.get("bytes") or 0, canonical_text([name, args]))
             calls.append(_Call(row.id, row.seq, row.trust, row.flags, name, args, *result))
+            if row.run_id == scope.run_id:
+                own.append(calls[-1])
     orders: list[_Order] = []
-    if len(calls) >= CALLS_MIN:
-        for row, body in _bodies(reader, scope, ("role", "=", "user"), ORDERS_READ, is_meant):
+    if len(own) >= CALLS_MIN:
+        in_run: tuple[Condition, ...] = (("run_id", "=", scope.run_id), ("role", "=", "user"))
+        for row, body in _bodies(reader, scope, in_run, ORDERS_READ, is_meant):
             text = body.get("content") or ""
             if row.kind == "message" and len(set(analyze(text))) >= _ORDER_TERMS_MIN:
                 orders.append(_Order(row.id, text, row.trust, row.flags))
-    return RunCalls(calls[::-1], orders[::-1])
+    return RunCalls(own[::-1], orders[::-1], find_outdated(calls[::-1]))
 
 
 def _bodies(
-    reader: Reader, scope: Scope, kind: Condition, limit: int, is_meant: Callable[[str], bool] | None
+    reader: Reader, scope: Scope, chosen: tuple[Condition, ...], limit: int, is_meant: Callable[[str], bool] | None
 ) -> Iterator[tuple[_BoardRow, dict[str, Any]]]:
-    """The latest entries of a kind in the run, newest first."""
+    """The latest entries of the session that meet these conditions, newest first."""
     where: tuple[Condition, ...] = (
         ("user_id", "=", scope.user_id),
         ("session_id", "=", scope.session_id),
-        ("run_id", "=", scope.run_id),
         ("receipt_id", "=", None),
-        kind,
+        *chosen,
     )
     order = ("user_id", "session_id", "seq")
     for row in select(reader, ENTRIES, where, into=_BoardRow, order=order, descending=True, limit=limit):
@@ -381,10 +390,16 @@ def board_of(run: RunCalls) -> Listed:
 
     A short run has none: its last turns are all there is to say.
     """
-    calls, orders = run
+    calls, orders, outdated = run
     if len(calls) < CALLS_MIN:
         return Listed([], 0, ())
-    units = _units(calls)
+    name_of = {call.id: call.name for call in calls}
+    units: list[_Unit] = []
+    for unit in _units(calls):
+        newer = outdated.get(unit.last.id)
+        if newer is None or name_of.get(newer) != unit.last.name:  # else the newer call has a line of the same kind
+            unit.is_earlier |= newer is not None
+            units.append(unit)
     of_tool = Counter(unit.last.name for unit in units)
     worth = [(_worth(unit, of_tool, calls[-1].seq), unit.last.seq, unit) for unit in units]
     ranked = sorted(worth, key=lambda each: each[:2], reverse=True)
@@ -508,6 +523,154 @@ def _result(call: _Call) -> str:
 def _line(words: str, trust: Trust, flags: str, *evidence_ids: str) -> dict[str, Any]:
     line: dict[str, Any] = {"line": words, "evidence_ids": list(evidence_ids), "trust": trust}
     return line | ({"flags": [INSTRUCTION_LIKE]} if INSTRUCTION_LIKE in flags.split(",") else {})
+
+
+# -- what no longer holds
+
+
+_THING_CHARS_MAX, _VALUE_WORDS_MIN = 256, 0.5
+"""A longer argument names nothing; how many of its words a text that is written again keeps."""
+_EXTENSION = re.compile(r"\w\.[A-Za-z]\w{0,7}\Z")
+_WORD = re.compile(r"\w+")
+
+
+class _Reading(NamedTuple):
+    """A call, read for what it is on and what it does to it."""
+
+    call: _Call
+    effect: str | None
+    noun: frozenset[str]
+    """The words of the tool's name without the verb that it begins with."""
+    args: dict[str, Any]
+    """With paths and spaces in one form."""
+    key: str
+
+    @property
+    def has_changed(self) -> bool:
+        return self.effect not in (None, READ) and self.call.ok and not reads_as_failed(self.call.text)
+
+
+def find_outdated(calls: Sequence[_Call]) -> dict[str, str]:
+    """Map results that no longer hold to the newer call that says so; `calls` are a session's, oldest first.
+
+    A result is outdated by another one of the same call, and what was read of a thing by a later change to it. A change
+    is outdated by the same change with another value. Two calls that differ in an argument are two: the result of a
+    command stands until the same command is run again.
+    """
+    readings = _readings(calls)
+    set_again = _set_again(calls) if any(each.has_changed for each in readings) else {}
+    newest: dict[str, _Call] = {}
+    changes: dict[Any, dict[str, _Reading]] = {}
+    outdated: dict[str, str] = {}
+    for reading in reversed(readings):
+        call = reading.call
+        again = newest.setdefault(reading.key, call)
+        if again is not call and (again.text, again.ok, again.size) != (call.text, call.ok, call.size):
+            outdated[call.id] = again.id
+        elif reading.effect == READ:
+            later = [each for thing in (*_things(reading.args), None) for each in changes.get(thing, {}).values()]
+            later = [each for each in later if _makes_untrue(each, reading)]
+            if later:
+                outdated[call.id] = max(later, key=lambda each: each.call.seq).call.id
+        elif call.id in set_again:
+            outdated[call.id] = set_again[call.id]
+        if reading.has_changed:
+            for thing in (*_things(reading.args), None):
+                changes.setdefault(thing, {}).setdefault(call.name, reading)
+    return outdated
+
+
+def _readings(calls: Sequence[_Call]) -> list[_Reading]:
+    plain = [{name: _in_one_form(value) for name, value in call.args.items()} for call in calls]
+    paths = {value for args in plain for value in args.values() if _is_path(value)}
+    whole: dict[str, str] = {}
+    for path in paths:
+        ends = [each for each in paths if each.startswith("/") and each.endswith(f"/{path}")]
+        if len(ends) == 1 and not path.startswith("/"):
+            whole[path] = ends[0]
+    modes = _modes(calls)
+    readings: list[_Reading] = []
+    for call, named in zip(calls, plain, strict=True):
+        args = {name: whole.get(value, value) if isinstance(value, str) else value for name, value in named.items()}
+        words = words_of_name(call.name)
+        mode = call.args.get(modes[call.name]) if call.name in modes else None
+        effect = effect_of_name(words if mode is None else words_of_name(mode))
+        noun = frozenset(map(stem, words if effect_of_name(words[:1]) is None else words[1:]))
+        readings.append(_Reading(call, effect, noun, args, canonical_text([call.name, args])))
+    return readings
+
+
+def _modes(calls: Sequence[_Call]) -> dict[str, str]:
+    """The argument that says what a tool does, of tools that both look and change: `view`, `create`."""
+    effects: dict[tuple[str, str], set[str | None]] = {}
+    for call in calls:
+        for name, value in call.args.items():
+            is_word = isinstance(value, str) and value.isidentifier()
+            effects.setdefault((call.name, name), set()).add(effect_of_name(words_of_name(value)) if is_word else None)
+    return {tool: name for (tool, name), held in effects.items() if READ in held and len(held) > 1 and None not in held}
+
+
+def _in_one_form(value: Any) -> Any:
+    """An argument with its paths in one form, and single spaces: `pytest  ./tests` is `pytest tests`."""
+    if not isinstance(value, str) or len(value) > _THING_CHARS_MAX or "\n" in value:
+        return value
+    words = value.split()
+    paths = [word.removeprefix("file://") for word in words]
+    return " ".join(posixpath.normpath(word) if "/" in word and "://" not in word else word for word in paths) or value
+
+
+def _is_path(value: Any) -> bool:
+    return (
+        isinstance(value, str)
+        and 0 < len(value) <= _THING_CHARS_MAX
+        and not any(sign.isspace() or sign == "@" for sign in value)
+        and "://" not in value
+        and ("/" in value or _EXTENSION.search(value) is not None)
+    )
+
+
+def _things(args: Mapping[str, Any]) -> list[Any]:
+    """Texts and whole numbers that may name a thing; a number together with what it numbers."""
+    found: list[Any] = []
+    for name, value in args.items():
+        if isinstance(value, str) and 0 < len(value) <= _THING_CHARS_MAX and "\n" not in value:
+            found.append(value)
+        elif type(value) is int:
+            found.append((words_of_name(name)[-1], value))
+    return found
+
+
+def _makes_untrue(change: _Reading, earlier: _Reading) -> bool:
+    """Does a later change concern what was read? Of a file, if it names it; of anything else, if the tools are for the
+    same things and all that the earlier call names is named again. What is made anew ends only that it was missing.
+    """
+    things, changed = _things(earlier.args), set(_things(change.args))
+    shared = [thing for thing in things if thing in changed]
+    if any(map(_is_path, shared)):
+        return change.effect != "create" or not earlier.call.ok
+    return bool(change.noun & earlier.noun) and len(shared) == len(things)
+
+
+def _set_again(calls: Sequence[_Call]) -> dict[str, str]:
+    """Map changes to the last one of the same tool on the same thing that gave another value."""
+    found: dict[str, str] = {}
+    for unit in _units(calls):
+        last = unit.last
+        if len(unit.payload) != 1 or effect_of_name(words_of_name(last.name)) != "change" or not last.ok:
+            continue
+        name = unit.payload[0]
+        for call in unit.calls[:-1]:
+            if call.args.keys() == last.args.keys() and _is_instead(last.args[name], call.args[name]):
+                found[call.id] = last.id
+    return found
+
+
+def _is_instead(value: Any, earlier: Any) -> bool:
+    """Does a value stand in the place of an earlier one? One word does, or a text that keeps half of its words."""
+    if not isinstance(value, str) or not isinstance(earlier, str):
+        return True
+    words, own = set(_WORD.findall(earlier)), set(_WORD.findall(value))
+    return (len(words) <= 1 and len(own) <= 1) or len(words & own) >= _VALUE_WORDS_MIN * len(words)
 
 
 # -- orders

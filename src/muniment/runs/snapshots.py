@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, TypeVar
 
 from muniment.contracts.snapshot import CompactionSnapshot, SnapshotValidation
 from muniment.core.canonical import canonical_bytes, canonical_text, parse_json, read_canonical, salted_digest, short_id
-from muniment.core.listing import Listing, Placed, matches
+from muniment.core.listing import ListQuery, Placed, matches
 from muniment.core.policy import CompactionPolicy
 from muniment.core.ports.engine import Condition, Count
 from muniment.core.ports.rows import by_ids, get, select, stream, texts
-from muniment.core.ports.schema import ENTRIES, ITEMS, LINKS, PARTS, EntryRow
+from muniment.core.ports.schema import ENTRIES, LINKS, PARTS, EntryRow
 from muniment.core.record import JsonObject
 from muniment.core.requests import Expect, FromOne, Request, checked
 from muniment.errors import (
@@ -60,7 +60,6 @@ __all__ = [
     "get_run",
     "get_snapshot",
     "is_whole",
-    "list_snapshots",
     "load_log",
     "load_snapshot",
     "log_of",
@@ -685,33 +684,12 @@ def get_snapshot(ctx: Context, tenant_id: str, run_id: str, sequence: int | None
     return ctx.engine.read(tenant_id, lambda reader: load_snapshot(reader, tenant_id, run_id, asked.sequence))
 
 
-def list_snapshots(ctx: Context, tenant_id: str, run_id: str) -> Iterator[CompactionSnapshot]:
-    """Oldest first; those that were forgotten are passed over."""
-    _run_item(ctx, tenant_id, run_id)
-    newest = ctx.engine.read(tenant_id, lambda reader: latest(reader, snapshots_id(run_id)))
-    return _each(ctx, tenant_id, run_id, newest.version if newest else 0)
-
-
-class _Version(NamedTuple):
-    version: int
-
-
-def _each(ctx: Context, tenant_id: str, run_id: str, count: int) -> Iterator[CompactionSnapshot]:
-    where: tuple[Condition, ...] = (("id", "=", snapshots_id(run_id)), ("receipt_id", "=", None))
-    held = ctx.engine.read(
-        tenant_id, lambda reader: select(reader, ITEMS, where, into=_Version, order=("id", "version"))
-    )
-    for each in held:
-        if each.version <= count:
-            yield get_snapshot(ctx, tenant_id, run_id, each.version)
-
-
 # -- pages ---------------------------------------------------------------------------------------------
 
 T = TypeVar("T")
 
 
-def page_runs(ctx: Context, tenant_id: str, user_id: str | None, asked: Listing) -> Iterator[Placed[RunState]]:
+def page_runs(ctx: Context, tenant_id: str, user_id: str | None, asked: ListQuery) -> Iterator[Placed[RunState]]:
     """Runs of agents, of a user or of the tenant, as they stand."""
 
     def make(reader: Reader, items: Sequence[Item]) -> list[RunState | None]:
@@ -726,7 +704,7 @@ def _is_asked_for(state: RunState, q: str | None) -> bool:
     return matches(q, state.run_id, state.task_type, state.objective, scope.session_id, scope.agent_id)
 
 
-def page_snapshots(ctx: Context, tenant_id: str, run_id: str, asked: Listing) -> Iterator[Placed[CompactionSnapshot]]:
+def page_snapshots(ctx: Context, tenant_id: str, run_id: str, asked: ListQuery) -> Iterator[Placed[CompactionSnapshot]]:
     """The snapshots of a run that were not forgotten, by their numbers."""
     get_run(ctx, tenant_id, run_id)
 
@@ -743,21 +721,21 @@ def check_claim_status(status: str | None) -> None:
         )
 
 
-def page_claims(ctx: Context, scope: Scope, status: str | None, asked: Listing) -> Iterator[Placed[RunClaim]]:
+def page_claims(ctx: Context, scope: Scope, status: str | None, asked: ListQuery) -> Iterator[Placed[RunClaim]]:
     check_claim_status(status)
     return _logged(ctx, scope, "claim", status, RunClaim.from_wire, asked)
 
 
-def page_conflicts(ctx: Context, scope: Scope, asked: Listing) -> Iterator[Placed[RunConflict]]:
+def page_conflicts(ctx: Context, scope: Scope, asked: ListQuery) -> Iterator[Placed[RunConflict]]:
     return _logged(ctx, scope, "conflict", None, RunConflict.from_wire, asked)
 
 
-def page_questions(ctx: Context, scope: Scope, asked: Listing) -> Iterator[Placed[OpenQuestion]]:
+def page_questions(ctx: Context, scope: Scope, asked: ListQuery) -> Iterator[Placed[OpenQuestion]]:
     return _logged(ctx, scope, "question", "open", OpenQuestion.from_wire, asked)
 
 
 def _logged(
-    ctx: Context, scope: Scope, kind: str, status: str | None, read: Callable[..., T], asked: Listing
+    ctx: Context, scope: Scope, kind: str, status: str | None, read: Callable[..., T], asked: ListQuery
 ) -> Iterator[Placed[T]]:
     """What a run has logged of a kind. Where the run is another user's, nothing is looked at."""
     run = ctx.engine.read(scope.tenant_id, lambda reader: latest(reader, scope.run_id))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from muniment.core.listing import Listing, shown
+from muniment.core.listing import ListQuery, shown
 from muniment.core.ports.engine import Reader
 from muniment.core.ports.rows import get
 from muniment.core.ports.schema import ENTRIES, EntryRow
@@ -37,7 +37,7 @@ __all__ = [
     "source_row",
 ]
 
-_ALL = Listing()
+_ALL = ListQuery()
 
 
 @cache
@@ -148,7 +148,7 @@ def list_entries(
     user_id: str,
     session_id: str | None = None,
     run_id: str | None = None,
-    asked: Listing = _ALL,
+    asked: ListQuery = _ALL,
 ) -> Iterator[LedgerEntry]:
     """A user's entries, session by session, in order. Each page is one short transaction."""
     from muniment.store.lists.entries import list_placed

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
-from muniment.core.listing import Listing, Placed, matches
+from muniment.core.listing import ListQuery, Placed, matches
 from muniment.core.ports.engine import Condition, Count, Reader
 from muniment.core.ports.rows import by_ids, first, get, select, stream
 from muniment.core.ports.schema import ENTRIES, ITEMS, SESSIONS
@@ -63,11 +63,11 @@ def list_users(
 ) -> Iterator[UserState]:
     """Users by their ids, from the first or `after` one, by the key of the sessions: all, or those whose id holds `q`.
     Each page is one transaction, of as many as are wanted at once."""
-    asked = Listing(q=q, limit=limit, after=None if after is None else (after,))
+    asked = ListQuery(q=q, limit=limit, after=None if after is None else (after,))
     return (each.value for each in page_users(ctx, tenant_id, asked) if each.value is not None)
 
 
-def page_users(ctx: Context, tenant_id: str, asked: Listing) -> Iterator[Placed[UserState]]:
+def page_users(ctx: Context, tenant_id: str, asked: ListQuery) -> Iterator[Placed[UserState]]:
     """Each user with the place, which is the id; nothing at those that were forgotten or are not asked for."""
     after = None if asked.after is None else asked.after[0]
     if after is not None and not isinstance(after, str):
@@ -75,7 +75,7 @@ def page_users(ctx: Context, tenant_id: str, asked: Listing) -> Iterator[Placed[
     return _pages(ctx, tenant_id, after, asked)
 
 
-def _pages(ctx: Context, tenant_id: str, after: str | None, asked: Listing) -> Iterator[Placed[UserState]]:
+def _pages(ctx: Context, tenant_id: str, after: str | None, asked: ListQuery) -> Iterator[Placed[UserState]]:
     size = PAGE_USERS if asked.limit is None else min(asked.limit + 1, PAGE_USERS)
     looked = 0
     while True:

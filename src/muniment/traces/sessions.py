@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from muniment.core.canonical import digest_of, short_id
 from muniment.core.instants import format_instant
-from muniment.core.listing import listing_given
+from muniment.core.listing import list_query
 from muniment.core.matching import common_stretches, erased_places
 from muniment.core.scope import ID_MAX_BYTES, ID_MAX_CHARS, is_reserved
 from muniment.packets.page.opening import PAGE_SIGN
@@ -579,7 +579,7 @@ def load_talk(ctx: Context, tenant_id: str, user: str, sessions: Iterable[str], 
     """The last of these sessions as it stands, with what was said in the others."""
     names = list(sessions)
     talk = TracedTalk(user, names[-1])
-    asked = listing_given(order="desc", limit=_KNOWN_MAX)
+    asked = list_query(order="desc", limit=_KNOWN_MAX)
     for name in names:
         entries = list(list_entries(ctx, tenant_id, user, name, None, asked))
         talk.known.is_cut |= len(entries) >= _KNOWN_MAX

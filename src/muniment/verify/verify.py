@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.contracts.runs import VerifierResult
-from muniment.core.listing import Listing, Placed
-from muniment.core.ports.engine import Condition
+from muniment.core.listing import ListQuery, Placed
 from muniment.errors import InvalidInput
 from muniment.memory.patches import Decided, cleaned, draft_patch, read_evidence, text_of, write_patches
 from muniment.packets.page.answers import unmarked
 from muniment.runs.claims import owners_of
-from muniment.store.items import Item, latest, select_items
+from muniment.store.items import Item, latest
 from muniment.store.ledger import OUTPUT_VERIFIED
 from muniment.store.lists.seeking import each_made, read_listed, seek
 from muniment.store.reading import content_in, get_entry, resolve, source_row
@@ -40,7 +39,6 @@ __all__ = [
     "constraints_of",
     "documents_of",
     "keep_result",
-    "list_results",
     "page_results",
     "read_output",
     "stated_in",
@@ -204,16 +202,7 @@ def _check_judged(reader: Reader, writer: Writer, output: Output, judged: Sequen
             )
 
 
-def list_results(ctx: Context, scope: Scope) -> list[VerifierResult]:
-    """The results kept with a run, oldest first."""
-    where: tuple[Condition, ...] = (("kind", "=", "verification"), ("run_id", "=", scope.run_id))
-    items = ctx.engine.read(scope.tenant_id, lambda reader: select_items(reader, where))
-    own = [item for item in items if item.body is not None and item.user_id == scope.user_id]
-    own.sort(key=lambda item: (item.created_at, item.id))
-    return [VerifierResult.from_wire(item.plain()["result"]) for item in own]
-
-
-def page_results(ctx: Context, scope: Scope, asked: Listing) -> Iterator[Placed[VerifierResult]]:
+def page_results(ctx: Context, scope: Scope, asked: ListQuery) -> Iterator[Placed[VerifierResult]]:
     """The results kept with a run, a page at a time."""
 
     def made(item: Item) -> VerifierResult | None:

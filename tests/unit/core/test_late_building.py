@@ -18,7 +18,7 @@ from muniment.core.record import Count, Items, OpenRecord, Record
 from muniment.core.scope import ID_MAX_CHARS, Scope, scope_of
 from muniment.errors import InvalidRecord
 from muniment.handles.memory import Memory
-from muniment.memory.hits import Hit
+from muniment.memory.search import Hit
 
 NAMES = ("tenant_id", "user_id", "agent_id", "session_id", "run_id")
 

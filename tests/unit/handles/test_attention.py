@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from muniment.core.listing import Listing
+from muniment.core.listing import ListQuery
 from muniment.errors import InvalidInput
 from muniment.handles.attention import page_waiting
 from muniment.handles.memory import Memory
@@ -49,7 +49,7 @@ def test_pages_of_what_waits_go_on_from_any_place(mem: Memory) -> None:
     for limit in (1, 2, 9):
         found, after = [], None
         while True:
-            asked = Listing(limit=limit, after=after, looked_max=2)
+            asked = ListQuery(limit=limit, after=after, looked_max=2)
             page = list(page_waiting(mem._ctx, "default", None, asked))[: limit + 1]
             shown = [each for each in page[:limit] if each.value is not None]
             found += [each.value.id for each in shown if each.value is not None]

@@ -1,4 +1,4 @@
-"""Spans of our own: what memory is asked, by the conventions for memory, without a word of what was said (TM-17)."""
+"""Spans of our own: what memory is asked, by the conventions for memory, without a word of what was said (UK-06)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def all_asked(mem: Memory) -> dict[str, Any]:
     return {"fact": fact, "hits": hits, "build": build, "receipt": receipt, "event": event}
 
 
-@pytest.mark.req("TM-17")
+@pytest.mark.req("UK-06")
 def test_each_question_is_a_span_of_the_callers_trace(mem: Memory, told: Told) -> None:
     with told.tracer.start_as_current_span("agent") as outer:
         made = all_asked(mem)
@@ -92,7 +92,7 @@ def test_each_question_is_a_span_of_the_callers_trace(mem: Memory, told: Told) -
     assert "live" not in whole
 
 
-@pytest.mark.req("TM-17")
+@pytest.mark.req("UK-06")
 @pytest.mark.parametrize(
     ("value", "captures"), [("true", True), ("SPAN_ONLY", True), ("EVENT_ONLY", False), ("false", False)]
 )

@@ -63,7 +63,7 @@ def test_a_bank_is_found_by_what_it_holds(any_mem: Memory) -> None:
     held = any_mem.bank(agent_id="a:b").plan([])
     assert any_mem.learning.bank_of(held.plan_id).get_plan(held.plan_id).plan == held
     run = work(any_mem, "by_name")
-    for nothing in (run.run_id, next(run.ledger.entries()).id, "nobody"):
+    for nothing in (run.run_id, next(iter(run.ledger.entries())).id, "nobody"):
         with pytest.raises(NotFound):
             any_mem.learning.bank_of(nothing)
     with pytest.raises(NotFound):

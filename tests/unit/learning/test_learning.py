@@ -48,7 +48,7 @@ def write(payload, store="ReasoningBank"):
 def test_a_finished_run_is_logged(mem):
     teach(mem)
     run = one_run(mem, 99, recalls=True)
-    log = mem.bank(user_id="ana").event_logs(newest=1)[0]
+    log = mem.bank(user_id="ana").event_logs(limit=1)[0]
     assert EventLog.from_wire(log.to_wire()) == log
     assert log.run.mode == "main"
     assert log.verifier.verdict == "PASS"
@@ -238,7 +238,7 @@ def test_forget_reaches_what_was_learnt(mem, selector):
     teach(mem, level="tenant", grants=("tenant",), user_id="ana")
     run = one_run(mem, 7_777_777)
     event = next(entry.id for entry in run.ledger.entries() if "7777777" in (entry.content or ""))
-    trace = mem.bank(user_id="ana").event_logs(newest=1)[0].trace_id
+    trace = mem.bank(user_id="ana").event_logs(limit=1)[0].trace_id
     mem.forget(event=event) if selector == "event" else mem.forget(user_id="ana")
     for bank in (mem.bank(user_id="ana"), mem.bank()):
         assert not any("7777777" in str(each.record) for each in bank.records(include_all=True))

@@ -9,10 +9,21 @@ import pytest
 from muniment.core.text.analyzer import term_hash
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
-from muniment.memory.results.asked_calls import asked_marks, asked_order, asks_how_often
-from muniment.memory.results.call_marks import CALL, FAILED, call_marks, did, identified, identifiers_in, named
-from muniment.memory.results.effects import effect_of_name, effects_asked
-from muniment.memory.results.tool_text import tell_call
+from muniment.memory.tool_results import (
+    CALL,
+    FAILED,
+    asked_marks,
+    asked_order,
+    asks_how_often,
+    call_marks,
+    did,
+    effect_of_name,
+    effects_asked,
+    identified,
+    identifiers_in,
+    named,
+    tell_call,
+)
 from products import for_each
 
 # -- what a call is marked with -----------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 
 from muniment.errors import Conflict, Forgotten, MunimentError, NotFound, QuoteMismatch
 from muniment.handles.memory import Memory
-from muniment.memory.facts.candidate_records import Candidate
+from muniment.memory._fact_records import Candidate
 from planted_model import PlantedModel
 
 Counts = Callable[[Memory], dict[str, int]]

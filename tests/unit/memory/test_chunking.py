@@ -12,7 +12,7 @@ from effort import examples
 from muniment.core.policy import CorpusPolicy
 from muniment.core.text.sentences import sentence_spans
 from muniment.errors import InvalidInput, InvalidRecord, TooLarge
-from muniment.memory.documents.document import (
+from muniment.memory._chunking import (
     Document,
     chunk_html,
     chunk_markdown,

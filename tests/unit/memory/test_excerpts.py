@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.core.text.analyzer import analyze
-from muniment.memory.results.excerpts import cut_excerpt, excerpt_of, gaps_of
+from muniment.memory.tool_results import cut_excerpt, excerpt_of, gaps_of
 from muniment.memory.turns import Excerpt
 from products import for_each
 

@@ -8,10 +8,11 @@ import pytest
 
 from muniment.core.policy import FactPolicy
 from muniment.core.scope import Trust
-from muniment.memory.facts.records import Assertion, StoredFact
-from muniment.memory.facts.rules import (
+from muniment.memory._fact_records import (
+    Assertion,
     Outcome,
     Saying,
+    StoredFact,
     has_less_trust,
     is_many_valued,
     is_preference,

@@ -15,7 +15,7 @@ from muniment.core.policy import FactPolicy
 from muniment.errors import Conflict, Forbidden, Forgotten, MunimentError, NotFound, QuoteMismatch
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
-from muniment.memory.reasons import NOTHING
+from muniment.memory.evidence import NOTHING
 from products import for_each
 
 Counts = Callable[[Memory], dict[str, int]]

@@ -8,10 +8,10 @@ import pytest
 
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
+from muniment.memory._fact_records import Candidate
 from muniment.memory.candidates import Proposed, propose
 from muniment.memory.extracting import retract_old_facts
-from muniment.memory.fact_writing import request_fact
-from muniment.memory.facts.candidate_records import Candidate
+from muniment.memory.facts import request_fact
 from products import for_each
 
 Counts = Callable[[Memory], dict[str, int]]

@@ -12,7 +12,7 @@ from muniment.core.ports.engine import Count, Op, Row, Select
 from muniment.errors import Forgotten, NotFound
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
-from muniment.memory.facts.records import FIRST_KEPT
+from muniment.memory._fact_records import FIRST_KEPT
 from muniment.store.items import links_of
 
 MENTIONS = 60

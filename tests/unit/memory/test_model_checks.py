@@ -9,7 +9,7 @@ import pytest
 
 from muniment.core.policy import ExtractionPolicy
 from muniment.errors import InvalidInput, InvalidRecord, ModelMalformed
-from muniment.memory._extract_checks import REASONS, ModelProposal, SourceTurn, check_proposals
+from muniment.memory._extract_checks import REASONS, ModelProposal, SourceTurn, check_proposals, speaker_label
 from muniment.memory._extract_model import (
     BudgetReached,
     ExtractionBudget,
@@ -20,7 +20,6 @@ from muniment.memory._extract_model import (
     prompt_messages,
     read_answer,
 )
-from muniment.memory._speakers import speaker_label
 from planted_model import HOLDS
 from products import for_each
 

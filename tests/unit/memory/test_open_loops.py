@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from muniment.memory.episodes.loops import open_loops
-from muniment.memory.episodes.turns import ReadTurn
-from muniment.memory.turns import Turn
+from muniment.memory.sessions import open_loops
+from muniment.memory.turns import ReadTurn, Turn
 from products import for_each
 
 _ROLES = {"u": "user", "a": "assistant", "t": "tool"}

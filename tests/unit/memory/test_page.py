@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import examples
-from muniment.memory.documents.markup import Tag, read_markup
-from muniment.memory.documents.page import read_page
+from muniment.memory._chunking import Tag, read_markup, read_page
 from products import for_each
 
 PAGE = """<!doctype html><html lang=en><head><title> The &amp; Page </title><style>p { color: red }</style>

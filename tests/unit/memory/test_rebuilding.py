@@ -17,7 +17,7 @@ from muniment.core.ports.engine import Delete, Reader, Row, Select, Transaction
 from muniment.errors import Conflict, Forgotten, NotFound
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
-from muniment.memory.reasons import NOTHING, read_wanted
+from muniment.memory.evidence import NOTHING, read_wanted
 from muniment.packets.gathering import load_stores
 from muniment.packets.run_state import gather_run
 from muniment.store.engines.sqlite import SqliteEngine

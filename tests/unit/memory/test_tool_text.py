@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from muniment.memory.results.tool_text import CALL_CHARS_MAX, call_words, calls_in, result_line, tell_call
+from muniment.memory.tool_results import CALL_CHARS_MAX, call_words, calls_in, result_line, tell_call
 from muniment.store.ledger import ToolCall
 from products import for_each
 

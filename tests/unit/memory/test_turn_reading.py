@@ -10,8 +10,8 @@ import muniment
 from muniment.core.ports.engine import Patch
 from muniment.errors import StoreDamaged
 from muniment.handles.memory import Memory
-from muniment.memory.caches import TurnCache
-from muniment.memory.episodes.turns import ReadTurn
+from muniment.memory.turn_reading import TurnCache
+from muniment.memory.turns import ReadTurn
 
 SECRET = "The spare key lies under the third flower pot."
 

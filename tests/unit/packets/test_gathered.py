@@ -141,7 +141,7 @@ def test_what_this_session_and_the_stores_hold_besides_is_counted(mem: Memory) -
     for at in range(9):
         run.observe("user", f"Remark {at} about the harbor.")
     for at in range(5):
-        run.observe_tool("look", content=f"result {at}")
+        run.observe_tool("look", args={"at": at}, content=f"result {at}")
     said = run.observe("user", "That is all.")
     run.insight("hypothesis", "the harbor may freeze", sources=[said.id], expires_at="2027-01-01T00:00:00Z")
     other = mem.run(user_id="ana", session_id="asking", agent_id="two")

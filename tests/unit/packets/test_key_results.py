@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from muniment.memory.results.asked_calls import asked_marks
-from muniment.memory.results.call_marks import did
-from muniment.memory.results.effects import WRITE
+from muniment.memory.tool_results import WRITE, asked_marks, did
 from products import for_each
 
 ACTS = [

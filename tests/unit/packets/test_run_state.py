@@ -611,7 +611,7 @@ def test_what_is_read_does_not_grow_with_the_ledger(
 ) -> None:
     """The state is read by kind and run: the same questions of the store, whatever was said meanwhile."""
     from muniment.core.policy import ComposePolicy
-    from muniment.memory.reasons import NOTHING
+    from muniment.memory.evidence import NOTHING
     from muniment.packets.run_state import gather_run
 
     mem = make("memory")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from muniment.core.listing import Listing
+from muniment.core.listing import ListQuery
 from muniment.errors import InvalidInput, NotFound
 from muniment.handles.memory import Memory
 from muniment.packets.turns import RunTurn, count_turns, page_turns
@@ -36,10 +36,10 @@ def test_turns_and_packets_stand_in_one_order_from_any_place(any_mem: Memory) ->
     assert [_name(turn) for turn in any_mem.log.turns("r", order="desc")] == turns[::-1]
     for descending in (False, True):
         wanted = turns[::-1] if descending else turns
-        placed = list(page_turns(any_mem._ctx, "default", None, None, "r", Listing(descending)))
+        placed = list(page_turns(any_mem._ctx, "default", None, None, "r", ListQuery(descending)))
         for at, each in enumerate(placed):
             for limit in (1, 4):
-                asked = Listing(descending, after=each.place, limit=limit)
+                asked = ListQuery(descending, after=each.place, limit=limit)
                 rest = [_name(one.value) for one in page_turns(any_mem._ctx, "default", None, None, "r", asked)]
                 assert rest == wanted[at + 1 :], (descending, at, limit)
     for at, name in enumerate(turns):
@@ -134,11 +134,11 @@ def test_a_user_s_turns_go_session_by_session_from_any_place(any_mem: Memory) ->
     assert len(turns) == len(told) + 4, "and four that say that a run began"
     for descending in (False, True):
         wanted = turns[::-1] if descending else turns
-        placed = list(page_turns(any_mem._ctx, "default", "ana", None, None, Listing(descending)))
+        placed = list(page_turns(any_mem._ctx, "default", "ana", None, None, ListQuery(descending)))
         assert [_name(each.value) for each in placed] == wanted
         for at, each in enumerate(placed):
             for limit in (1, 3):
-                asked = Listing(descending, after=each.place, limit=limit)
+                asked = ListQuery(descending, after=each.place, limit=limit)
                 rest = page_turns(any_mem._ctx, "default", "ana", None, None, asked)
                 assert [_name(one.value) for one in rest if one.value] == wanted[at + 1 :], (descending, at, limit)
     for at, name in enumerate(turns):
@@ -149,15 +149,15 @@ def test_a_user_s_turns_go_session_by_session_from_any_place(any_mem: Memory) ->
     assert of_b == told[4:6], "nothing was said there, and it is not absent"
     builds = any_mem.log.turns(user_id="ana", kind="build")
     assert [turn.build.run_id for turn in builds if turn.build] == ["a1", "a2", "b1", "b2", "c1", "c2"]
-    assert count_turns(any_mem._ctx, "default", "ana", None, None, Listing()) == len(turns)
-    assert count_turns(any_mem._ctx, "default", "ana", None, None, Listing(kind="build")) == 6
+    assert count_turns(any_mem._ctx, "default", "ana", None, None, ListQuery()) == len(turns)
+    assert count_turns(any_mem._ctx, "default", "ana", None, None, ListQuery(kind="build")) == 6
 
 
 def test_a_run_that_only_composed_has_its_turns(any_mem: Memory) -> None:
     told = _two_sessions(any_mem)
     for mine in ({}, {"user_id": "ana"}, {"session_id": "b"}):
         assert [_name(turn) for turn in any_mem.log.turns("b2", **mine)] == [told[5]]
-    assert count_turns(any_mem._ctx, "default", None, None, "b2", Listing()) == 1
+    assert count_turns(any_mem._ctx, "default", None, None, "b2", ListQuery()) == 1
     for run_id, mine in (
         ("b2", {"user_id": "bo"}),
         ("x", {"user_id": "ana"}),

@@ -99,7 +99,7 @@ def test_what_leaves_the_window_or_is_beyond_the_newest_is_not_read(make):
 def test_rates_over_a_window_and_bucket(any_mem):
     log(any_mem, PASS, FAIL, MUTE, MUTE, CLUSTERED)
     log(any_mem, PASS, bucket=OTHER)
-    middle = any_mem.bank(user_id="ana").event_logs(newest=1)[0]
+    middle = any_mem.bank(user_id="ana").event_logs(limit=1)[0]
     report = any_mem.learning.observe_rates(user_id="ana")
     seen = report.observables
     assert seen.n == 6

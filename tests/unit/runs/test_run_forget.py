@@ -166,7 +166,7 @@ def test_forgetting_what_a_run_is_for(make: Maker, engine: str, tmp_path: Path) 
     )
     run.observe("user", "begin")
     run.log.compact()
-    mem.forget(event=next(run.ledger.entries()).id)
+    mem.forget(event=next(iter(run.ledger.entries())).id)
     assert WORD not in everything(mem)
     assert WORD.encode() not in stored_bytes(tmp_path)
     assert mem.resume("r1").log.objective == ""

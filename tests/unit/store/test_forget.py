@@ -376,7 +376,7 @@ def test_the_run_goes_on_after_its_opening_entry_went(any_mem: Memory) -> None:
         user_id="ana", session_id="s1", objective="secret aim", task_type="secret kind", done_definition={"x": "secret"}
     )
     run.observe("user", "x")
-    any_mem.forget(event=next(run.ledger.entries()).id)
+    any_mem.forget(event=next(iter(run.ledger.entries())).id)
     state = run.state()
     assert state is not None
     assert (state.objective, state.done_definition, state.task_type) == (None, None, "generic")

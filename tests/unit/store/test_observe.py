@@ -445,7 +445,7 @@ def test_a_run_writes_nothing_until_something_happens(mem: Memory, counts: Count
         "done_definition": {"table": "booked"},
         "started_at": "2026-01-01T00:00:00.000000Z",
     }
-    opening = next(run.ledger.entries())
+    opening = next(iter(run.ledger.entries()))
     assert (opening.kind, opening.role, opening.seq) == ("system", "system", 1)
     assert opening.metadata["event"] == "run_started"
 

@@ -61,7 +61,7 @@ def test_what_is_dropped_or_altered_comes_back_the_same(any_mem: Memory, damage:
 def test_what_a_forget_touched_stays_as_the_forget_left_it(mem: Memory) -> None:
     run = mem.run(user_id="ana", session_id="s1", run_id="r1", objective="secret objective")
     run.observe("user", "x")
-    opening = next(run.ledger.entries())
+    opening = next(iter(run.ledger.entries()))
     mem.forget(event=opening.id)
     mem.run(user_id="bob", run_id="r2").observe("user", "x")
     mem.forget(user_id="bob")

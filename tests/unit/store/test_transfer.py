@@ -51,7 +51,7 @@ def fill(mem: Memory, tenant_id: str = "default") -> None:
         if session == "s1":
             run.finish()
         else:
-            mem.forget(event=next(run.ledger.entries()).id, tenant_id=tenant_id)
+            mem.forget(event=next(iter(run.ledger.entries())).id, tenant_id=tenant_id)
             mem.forget(event=run.observe("user", "gone", idempotency_key="gone").id, tenant_id=tenant_id)
 
 

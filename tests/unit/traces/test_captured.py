@@ -1,4 +1,4 @@
-"""What real emitters write is read as what was said: each message once, in order, whatever it was sent as (TM-16)."""
+"""What real emitters write is read as what was said: each message once, in order, whatever it was sent as (MV-07)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_every_capture_is_looked_at() -> None:
     assert {path.stem for path in CAPTURED.glob("*.json")} == WHOLE.keys() | others
 
 
-@pytest.mark.req("TM-16")
+@pytest.mark.req("MV-07")
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_conversation_is_read_as_it_was(mem: Memory, name: str) -> None:
     report = mem.ledger.ingest_otel(captured(name), default_user_id="ana")
@@ -62,7 +62,7 @@ def test_a_conversation_is_read_as_it_was(mem: Memory, name: str) -> None:
     assert mem.verify().ok
 
 
-@pytest.mark.req("TM-16")
+@pytest.mark.req("MV-07")
 @pytest.mark.parametrize("name", WHOLE)
 def test_sent_again_nothing_is_written_twice(mem: Memory, name: str) -> None:
     mem.ledger.ingest_otel(captured(name), default_user_id="ana")
@@ -73,7 +73,7 @@ def test_sent_again_nothing_is_written_twice(mem: Memory, name: str) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.req("TM-16")
+@pytest.mark.req("MV-07")
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("name", WHOLE)
 def test_span_by_span_in_any_order_it_is_the_same(mem: Memory, name: str, seed: int) -> None:
@@ -133,7 +133,7 @@ def test_a_later_trace_that_repeats_the_beginning_goes_on_with_the_session(mem: 
     assert said(mem) == TOLD
 
 
-@pytest.mark.req("TM-16")
+@pytest.mark.req("MV-07")
 @pytest.mark.parametrize("name", ["pydantic-ai.traces", "google-adk.logs"])
 def test_several_exporters_at_once_write_it_once(tmp_path: Path, name: str) -> None:
     """The same session from four threads, each with all of it in another order."""

@@ -1,4 +1,4 @@
-"""What a trace means: whose it is, who said it, what failed, what is said again, what was forgotten (TM-16)."""
+"""What a trace means: whose it is, who said it, what failed, what is said again, what was forgotten (MV-07)."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_a_secret_in_a_message_does_not_make_it_new(mem: Memory) -> None:
     assert not any("sk-proj-abc" in content for _, content in said(mem))
 
 
-@pytest.mark.req("TM-16")
+@pytest.mark.req("MV-07")
 def test_what_was_forgotten_does_not_come_back(mem: Memory) -> None:
     """An agent repeats its history with every call; what was erased from it stays erased."""
     ill = [text("user", "I have been diagnosed with asthma.")]

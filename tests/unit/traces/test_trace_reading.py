@@ -1,4 +1,4 @@
-"""What an exporter sends is read the same in every form; what is broken is refused with its place (TM-16)."""
+"""What an exporter sends is read the same in every form; what is broken is refused with its place (MV-07)."""
 
 from __future__ import annotations
 

@@ -273,11 +273,15 @@ class Words(NamedTuple):
 
     held: frozenset[str]
     longest: tuple[str, ...]
+    turning: frozenset[str] = frozenset()
+    """Those by which it would say something else: texts that differ in one are not alike."""
 
 
 def read_words(text: str) -> Words:
+    """Take a text apart into the words by which it is compared with others."""
     held = frozenset(words_of(text))
-    return Words(held, tuple(sorted(sorted(held), key=len, reverse=True)))
+    turning = [word for word in held if word in _TURNS or (not (word.isascii() and word.isalpha()) and turns(word))]
+    return Words(held, tuple(sorted(sorted(held), key=len, reverse=True)), frozenset(turning))
 
 
 def cosine(one: Iterable[str], other: Iterable[str]) -> float:
@@ -289,7 +293,8 @@ def cosine(one: Iterable[str], other: Iterable[str]) -> float:
 
 
 class Seen:
-    """Texts taken so far. A text is looked up against those that share one of its first words, the longest being first.
+    """Texts taken so far. A text is looked up against those with the same turning words that share one of its first
+    words, the longest being first.
 
     Two sets that overlap by at least t share a word among the first n - ceil(t n) + 1 of each, so nothing is missed,
     and long words are rare.
@@ -299,7 +304,7 @@ class Seen:
         self._min = overlap_min
         self._exact: dict[str, str] = {}
         self._texts: list[tuple[frozenset[str], str]] = []
-        self._by_word: dict[str, list[int]] = {}
+        self._by_word: dict[frozenset[str], dict[str, list[int]]] = {}
         self._known: dict[str, Words] = {}
 
     def find(self, text: str, words: Words | None = None) -> str | None:
@@ -307,9 +312,12 @@ class Seen:
         if (name := self._exact.get(text.strip())) is not None:
             return name
         words = words or self._words(text)
+        by_word = self._by_word.get(words.turning)
+        if by_word is None:
+            return None
         looked: set[int] = set()
         for word in self._first(words):
-            for at in self._by_word.get(word, ()):
+            for at in by_word.get(word, ()):
                 if at not in looked:
                     looked.add(at)
                     other, name = self._texts[at]
@@ -320,8 +328,9 @@ class Seen:
     def add(self, text: str, name: str, words: Words | None = None) -> None:
         self._exact.setdefault(text.strip(), name)
         words = words or self._words(text)
+        by_word = self._by_word.setdefault(words.turning, {})
         for word in self._first(words):
-            self._by_word.setdefault(word, []).append(len(self._texts))
+            by_word.setdefault(word, []).append(len(self._texts))
         self._texts.append((words.held, name))
 
     def rename(self, old: str, new: str) -> None:
@@ -346,9 +355,7 @@ class Seen:
         if small < self._min * large - 1e-9:
             return False
         both = len(one & other)
-        if both < self._min * (small + large - both) - 1e-9:
-            return False
-        return not any(map(turns, one ^ other))
+        return both >= self._min * (small + large - both) - 1e-9
 
 
 def turns(word: str) -> bool:

@@ -22,7 +22,7 @@ except ModuleNotFoundError as error:
 
 if TYPE_CHECKING:
     from muniment.integrations.session import SessionMemory
-    from muniment.memory.hits import Hit
+    from muniment.memory.search import Hit
     from muniment.store.ledger import LedgerEntry
 
 __all__ = ["NAME", "Records", "in_scope", "record_of_hit"]

@@ -26,7 +26,7 @@ except ModuleNotFoundError as error:
 if TYPE_CHECKING:
     from muniment.aio import AsyncMemory
     from muniment.handles.memory import Memory
-    from muniment.memory.hits import Hit
+    from muniment.memory.search import Hit
 
 __all__ = ["MunimentMemoryService"]
 

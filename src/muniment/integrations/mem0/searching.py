@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from muniment.contracts.packet import Fact
     from muniment.handles.run import Run
     from muniment.integrations.mem0.memories import Memories, Shown
-    from muniment.memory.hits import Hit
+    from muniment.memory.search import Hit
 
 __all__ = ["Search", "newest_memories", "search_owner"]
 

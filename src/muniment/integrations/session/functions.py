@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from muniment.errors import MunimentError
 
 if TYPE_CHECKING:
-    from muniment.memory.facts.candidate_records import Candidate
-    from muniment.memory.hits import Hit
+    from muniment.memory._fact_records import Candidate
+    from muniment.memory.search import Hit
     from muniment.store.ledger import Receipt
 
 __all__ = ["ECHO", "ECHOES", "forget_function", "hit_told", "memory_functions", "without_echoes"]

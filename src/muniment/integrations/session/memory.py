@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from muniment.core.record import JsonValue
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
-    from muniment.memory.facts.candidate_records import Candidate
-    from muniment.memory.hits import Hit
+    from muniment.memory._fact_records import Candidate
+    from muniment.memory.search import Hit
     from muniment.packets.builds import Build
     from muniment.store.ledger import LedgerEntry, Receipt
 

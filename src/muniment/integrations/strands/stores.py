@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from muniment.aio import AsyncMemory
     from muniment.handles.memory import Memory
-    from muniment.memory.hits import Hit
+    from muniment.memory.search import Hit
 
 __all__ = ["MunimentMemoryStore"]
 

@@ -88,7 +88,9 @@ def dated(text: str, said_at: str | None) -> str:
     `said_at` is when the user said it, with the user's own offset; None for everybody else's words.
     """
     text = undated(text)
-    said = _read_day(said_at[:10]) if said_at else None
+    if not said_at or not _names_a_day(text):
+        return text
+    said = _read_day(said_at[:10])
     if said is None or not (found := day_notes(text, said)):
         return text
     notes = [f"{text[start:end]} (= {time_words(window)})" for start, end, window in found]
@@ -122,7 +124,6 @@ def time_words(window: Window) -> str:
 
 # -- which expressions are sure -------------------------------------------------------------------------
 
-_CUES = ("yesterday", "last ")
 _RELATIVE = re.compile(
     r"(?<![\w'’-])(?i:(?P<day>yesterday|last night)|last (?P<unit>week|month|year)|last weekend)"
     r"(?!\w|-| (?i:of|before|after|or)\b)"
@@ -139,11 +140,13 @@ _SENTENCE_START = re.compile(r"(?:\A|[.!?…]['’)\]]*\s+)\Z")
 _GRAINS: dict[str, Grain] = {"week": "week", "month": "month", "year": "year"}
 
 
-def _notes(text: str, said: date) -> Iterator[tuple[int, int, Window]]:
+def _names_a_day(text: str) -> bool:
     folded = text.lower()
-    if len(text) > CHARS_MAX or not any(cue in folded for cue in _CUES):
-        return
-    if _OTHER_PEOPLES.search(text) or _DATED.search(text):
+    return "yesterday" in folded or "last " in folded
+
+
+def _notes(text: str, said: date) -> Iterator[tuple[int, int, Window]]:
+    if len(text) > CHARS_MAX or not _names_a_day(text) or _OTHER_PEOPLES.search(text) or _DATED.search(text):
         return
     for match in _RELATIVE.finditer(text):
         window = _window(match, said)

@@ -25,8 +25,8 @@ from muniment.contracts.packet import (
 from muniment.core.record import JsonObject, JsonValue
 from muniment.core.text.sentences import with_marks
 from muniment.errors import InvalidRecord
-from muniment.memory.facts.records import is_instruction
-from muniment.memory.results.excerpts import gaps_of
+from muniment.memory._fact_records import is_instruction
+from muniment.memory.tool_results import gaps_of
 from muniment.memory.turns import Excerpt
 from muniment.packets.page.dated import day_heading, day_of
 from muniment.packets.page.lines import (

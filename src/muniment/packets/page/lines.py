@@ -22,9 +22,8 @@ from muniment.contracts.packet import (
 )
 from muniment.core.canonical import canonical_text
 from muniment.core.text.sentences import split_citations, with_marks
-from muniment.memory.facts.keys import in_words, told_origin
-from muniment.memory.facts.records import model_quote
-from muniment.memory.results.excerpts import Gap, gaps_of
+from muniment.memory._fact_records import in_words, model_quote, told_origin
+from muniment.memory.tool_results import Gap, gaps_of
 from muniment.memory.turns import Excerpt, SessionLine
 from muniment.packets.page.breaks import BREAK, BREAKS, flat
 from muniment.packets.page.dated import MONTHS, dated, told_day, undated

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple, get_args
 
-from muniment.core.listing import Listing, Placed, matches
+from muniment.core.listing import ListQuery, Placed, matches
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import by_ids, first, get, select
 from muniment.core.ports.schema import ENTRIES, SESSIONS, EntryRow
@@ -64,7 +64,7 @@ class _Seen(NamedTuple):
 
 
 def list_placed(
-    ctx: Context, tenant_id: str, user_id: str, session_id: str | None, run_id: str | None, asked: Listing
+    ctx: Context, tenant_id: str, user_id: str, session_id: str | None, run_id: str | None, asked: ListQuery
 ) -> Iterator[Placed[LedgerEntry]]:
     """Each entry with its place, which is its session and its number. `since` and `until` go by when it was written."""
     for name, given in (("user_id", user_id), ("session_id", session_id), ("run_id", run_id)):
@@ -98,7 +98,7 @@ def _stretch(
     after: Any,
     descending: bool,
     size: int,
-    asked: Listing,
+    asked: ListQuery,
     walk: ChainWalk | None = None,
 ) -> list[Placed[LedgerEntry]]:
     """The next entries; where not all are shown, the places of the others with nothing at them."""
@@ -159,7 +159,7 @@ class _Written(NamedTuple):
 
 
 def _timed(
-    reader: Reader, tenant_id: str, scope: _Scope, after: Any, descending: bool, size: int, asked: Listing
+    reader: Reader, tenant_id: str, scope: _Scope, after: Any, descending: bool, size: int, asked: ListQuery
 ) -> list[Placed[LedgerEntry]]:
     """The next entries that were written in a window. What a session holds rises with time, so its part is found by
     halving; sessions that ended before the window or began behind it are passed over."""
@@ -180,7 +180,7 @@ def _timed(
 
 
 def _sessions(
-    reader: Reader, scope: _Scope, begun: str | None, descending: bool, size: int, asked: Listing
+    reader: Reader, scope: _Scope, begun: str | None, descending: bool, size: int, asked: ListQuery
 ) -> Iterator[_Session]:
     where: Where = (("user_id", "=", scope.user_id),)
     where += () if scope.session_id is None else (("session_id", "=", scope.session_id),)
@@ -213,7 +213,7 @@ def _first_since(reader: Reader, user_id: str, session: _Session, moment: str | 
 
 
 def count_entries(
-    ctx: Context, tenant_id: str, user_id: str, session_id: str | None, run_id: str | None, asked: Listing
+    ctx: Context, tenant_id: str, user_id: str, session_id: str | None, run_id: str | None, asked: ListQuery
 ) -> int | None:
     """How many entries there are, forgotten ones with them; None where not all are shown, or there are too many."""
     if (asked.kind, asked.q, asked.since, asked.until) != (None,) * 4:

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
-from muniment.core.listing import Listing, Placed
+from muniment.core.listing import ListQuery, Placed
 from muniment.core.ports.engine import Condition, Count, Reader
 from muniment.core.ports.rows import by_ids, first, select, texts
 from muniment.core.ports.schema import ITEMS
@@ -64,7 +64,7 @@ def seek(
     ctx: Context,
     tenant_id: str,
     read: Read[T],
-    asked: Listing,
+    asked: ListQuery,
     find: Callable[[Reader, str], Placed[T] | None] | None = None,
 ) -> Iterator[Placed[T]]:
     """A list from where it is asked for, one short transaction for each stretch of it.
@@ -89,7 +89,7 @@ def seek(
     yield from _on(ctx, tenant_id, read, middle.place, asked)
 
 
-def _on(ctx: Context, tenant_id: str, read: Read[T], after: Place | None, asked: Listing) -> Iterator[Placed[T]]:
+def _on(ctx: Context, tenant_id: str, read: Read[T], after: Place | None, asked: ListQuery) -> Iterator[Placed[T]]:
     looked = 0
     size = _AT_ONCE if asked.limit is None else min(asked.limit + 1, _AT_ONCE)
     while True:
@@ -121,7 +121,7 @@ def merged(*reads: Read[T]) -> Read[T]:
     return reads[0] if len(reads) == 1 else read
 
 
-def read_listed(kind: str, owner: str | None, make: Make[T], asked: Listing, status: str | None = None) -> Read[T]:
+def read_listed(kind: str, owner: str | None, make: Make[T], asked: ListQuery, status: str | None = None) -> Read[T]:
     """Items of a kind in the order in which they were first written: of an owner, or of the tenant."""
     where = listed_where(kind, owner, asked, status)
 
@@ -187,7 +187,7 @@ def _statuses(reader: Reader, where: Where) -> Iterator[str]:
         yield row.status
 
 
-def listed_where(kind: str, owner: str | None, asked: Listing, status: str | None = None) -> Where:
+def listed_where(kind: str, owner: str | None, asked: ListQuery, status: str | None = None) -> Where:
     where: Where = (("kind", "=", kind), *NEWEST)
     where += () if owner is None else (("owner", "=", owner),)
     where += () if status is None else (("status", "=", status),)
@@ -263,7 +263,7 @@ def count_rows(ctx: Context, tenant_id: str, table: str, where: Where) -> int | 
     return None if found > COUNT_MAX else found
 
 
-def count_listed(ctx: Context, tenant_id: str, kind: str, owner: str | None, asked: Listing) -> int | None:
+def count_listed(ctx: Context, tenant_id: str, kind: str, owner: str | None, asked: ListQuery) -> int | None:
     """How many of a kind an owner has, or the tenant; None where not every one is shown, or there are too many."""
     if asked.q is not None:
         return None

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
+from muniment.core.listing import Listing
 from muniment.errors import InvalidInput, MunimentError
 from muniment.surfaces.cli.hints import in_words_of_commands
 from muniment.surfaces.cli.openings import OPENINGS, Opening
@@ -150,7 +151,7 @@ class Command:
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
         """All that may be typed: what names the handle, the arguments of the operation, what the view asks for."""
-        wanted = [each for each in self.signature.parameters if each.name not in self.left_out]
+        wanted = [each for each in self.signature.parameters if each.name not in (*self.left_out, "cursor")]
         own = [each._replace(is_required=False) if each.name in _SCOPE else each for each in wanted]
         taken = {each.name for each in own}
         placed = self.opening.arguments
@@ -289,7 +290,7 @@ def wire(value: Any) -> Any:
         return {each.name: wire(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, Mapping):
         return {name: wire(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | Listing):
         return [wire(each) for each in value]
     return value
 

@@ -17,6 +17,7 @@ from pydantic import ConfigDict, TypeAdapter
 
 from muniment.core.canonical import MAX_DEPTH, canonical_bytes, check_text, child_path, parse_json
 from muniment.core.instants import format_instant, parse_instant
+from muniment.core.listing import AROUND, PAGE_SIZE, Listing, Page, check_limit
 from muniment.core.record import JsonValue, Record, ValidationError, issues_of
 from muniment.core.requests import whole
 from muniment.errors import (
@@ -122,10 +123,8 @@ class Connection:
     def ask(self, ask: Ask) -> Any:
         """The answer, as the library would give it."""
         operation = ask.operation
-        if operation.is_listed and not operation.takes_body:
-            shape = operation.shape
-            assert isinstance(shape, Listed)
-            return shape.decode(parse_json(line) for line in self.lines(ask))
+        if operation.is_paged:
+            return self._listing(ask)
         answer = self._send(ask, {})
         if answer.status_code == 204:
             return None
@@ -135,6 +134,24 @@ class Connection:
             return answer.content
         told = parse_json(answer.content)
         return operation.shape.decode(told["items"] if operation.is_listed else told)
+
+    def _listing(self, ask: Ask) -> Listing[Any]:
+        """A list of the server's, asked for page by page."""
+        shape = ask.operation.shape
+        assert isinstance(shape, Listed)
+        inner = shape.inner
+        asked = dict(ask.arguments)
+        limit, begun = check_limit(asked.pop("limit", None)), asked.pop("cursor", None)
+
+        def fetch(cursor: str | None, size: int) -> Page[Any]:
+            part = ask._replace(arguments=asked | {"cursor": cursor, "limit": size})
+            answered = parse_json(self._send(part, {}).content)
+            items = [inner.decode(each) for each in answered["items"]]
+            return Page(items, answered.get("next"), answered.get("count"))
+
+        size = PAGE_SIZE if asked.get("around") is None or begun is not None else AROUND
+        bound = AROUND if size == AROUND and limit is None else limit
+        return Listing(fetch, limit=bound, cursor=begun, size=size)
 
     def lines(self, ask: Ask) -> Iterator[bytes]:
         """The lines of a long answer, as they come; it has begun when this answers."""

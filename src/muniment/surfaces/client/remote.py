@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import quote
 
+from muniment.core.listing import Listing, list_items
 from muniment.core.scope import DEFAULT_TENANT, Scope
 from muniment.errors import Forbidden, InvalidInput
 from muniment.handles.bank import Bank
@@ -44,8 +45,8 @@ from muniment.surfaces.operations.table import Handle, Level, Operation
 if TYPE_CHECKING:
     from muniment.core.policy import Policy
     from muniment.core.ports.engine import EngineInfo
-    from muniment.memory.documents.records import CorpusDocument
-    from muniment.memory.hits import Hit
+    from muniment.memory.documents import CorpusDocument
+    from muniment.memory.search import Hit
 
 __all__ = ["RemoteBank", "RemoteCorpus", "RemoteMemory", "RemoteRulebook", "RemoteRun", "RemoteStudy"]
 
@@ -209,9 +210,6 @@ class RemoteRun(_Remote, Run):
         """The part of a writer that a check of grants reads."""
         return SimpleNamespace(grants=self._grants)
 
-    def _stream(self, handle: Handle, name: str, arguments: dict[str, Any]) -> Iterator[Any]:
-        return _streamed(self._connection, self._asking(handle, name, arguments))
-
     @functools.cached_property
     def log(self) -> RemoteRunLog:
         return RemoteRunLog(self)
@@ -283,18 +281,25 @@ class RemoteCorpus(_Remote, Corpus):
         return {each.document_id: each for each in self.documents(document_ids=document_ids)}
 
     def documents(
-        self, *, include_all: bool = False, document_ids: Sequence[str] | None = None
-    ) -> list[CorpusDocument]:
+        self,
+        *,
+        include_all: bool = False,
+        document_ids: Sequence[str] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Listing[CorpusDocument]:
         """See `Corpus.documents`: an address holds so many ids, and cannot say that it names none."""
+        asked = {"include_all": include_all, "limit": limit, "cursor": cursor}
         if document_ids is None:
-            return cast("list[CorpusDocument]", self._ask("corpus", "documents", {"include_all": include_all}))
+            return cast("Listing[CorpusDocument]", self._ask("corpus", "documents", asked))
         if isinstance(document_ids, str) or not isinstance(document_ids, Sequence):
             raise InvalidInput("document_ids should be a list of ids", path="$.document_ids")
         names = [name if isinstance(name, str) else _no_id(index) for index, name in enumerate(document_ids)]
         found: list[CorpusDocument] = []
-        for asked in _portions(list(dict.fromkeys(names))):
-            found += self._ask("corpus", "documents", {"include_all": include_all, "document_ids": asked})
-        return sorted(found, key=lambda each: (each.document_id, each.revision))
+        for portion in _portions(list(dict.fromkeys(names))):
+            found += self._ask("corpus", "documents", {"include_all": include_all, "document_ids": portion})
+        found.sort(key=lambda each: (each.document_id, each.revision))
+        return list_items("documents", found, limit, cursor)
 
     def _documents_of(self, hits: Sequence[Hit]) -> dict[str, CorpusDocument]:
         chunks = {hit.session_id or "": hit.id for hit in hits}
@@ -303,7 +308,7 @@ class RemoteCorpus(_Remote, Corpus):
         return {session_id: newest[name] for session_id, name in names.items() if name in newest}
 
     def _standing(self) -> list[CorpusDocument]:
-        return self.documents()
+        return list(self.documents())
 
 
 class _Owned(_Remote):
@@ -430,9 +435,6 @@ class RemoteMemory(_Remote, Memory):
     def _ask(self, handle: Handle, name: str, arguments: dict[str, Any]) -> Any:
         return self._lift(self._connection.ask(self._located(handle, name, arguments)))
 
-    def _stream(self, handle: Handle, name: str, arguments: dict[str, Any]) -> Iterator[Any]:
-        return _streamed(self._connection, self._located(handle, name, arguments))
-
     def _located(self, handle: Handle, name: str, arguments: dict[str, Any]) -> Ask:
         """At the narrowest address that the arguments, or the key, name."""
         usual = self._tenant_id if name in ("verify", "tenants") else DEFAULT_TENANT
@@ -518,13 +520,3 @@ class RemoteMemory(_Remote, Memory):
 _PINNED = ("objective", "done_definition", "budgets")
 _STARTING_NOTHING = ("compose", "compact", "unlock")
 """What is asked of a run that has not started, and does not start it."""
-
-
-def _streamed(connection: Connection, ask: Ask) -> Iterator[Any]:
-    """Records of a long answer, one by one as they come."""
-    from muniment.core.canonical import parse_json
-    from muniment.surfaces.operations.shapes import Listed
-
-    shape = ask.operation.shape
-    assert isinstance(shape, Listed)
-    return (shape.inner.decode(parse_json(line)) for line in connection.lines(ask))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from muniment.core.scope import DEFAULT_TENANT
 from muniment.errors import Forbidden, InvalidInput
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from muniment.handles.thread_space import ThreadSpace
     from muniment.handles.upkeep.records import UpkeepKind, UpkeepReport
     from muniment.handles.value_space import ValueSpace
-    from muniment.store.ledger import EntryKind
     from muniment.surfaces.client.remote import RemoteMemory, RemoteRun
     from muniment.surfaces.operations.handles import BankRef
     from muniment.surfaces.operations.table import Handle
@@ -78,43 +77,10 @@ class RemoteRunLearning(_OfRun, RunLearning):
 class RemoteRunLedger(_OfRun, RunLedger):
     """The ledger as a run sees it, over a connection. See `muniment.Run.ledger`."""
 
-    def entries(
-        self,
-        *,
-        order: Literal["asc", "desc"] = "asc",
-        since: Any = None,
-        until: Any = None,
-        kind: EntryKind | None = None,
-        q: str | None = None,
-        around: str | None = None,
-        limit: int | None = None,
-    ) -> Iterator[Any]:
-        """This run's entries, in order."""
-        asked = {"order": order, "since": since, "until": until, "kind": kind, "q": q, "around": around, "limit": limit}
-        return self._run._stream("run", "entries", asked)
-
 
 @derived("memory.ledger")
 class RemoteMemoryLedger(_OfMemory, MemoryLedger):
     """The ledger of a store over a connection. See `muniment.Memory.ledger`."""
-
-    def entries(
-        self,
-        *,
-        user_id: str,
-        session_id: str | None = None,
-        order: Literal["asc", "desc"] = "asc",
-        since: Any = None,
-        until: Any = None,
-        kind: EntryKind | None = None,
-        q: str | None = None,
-        around: str | None = None,
-        limit: int | None = None,
-        tenant_id: str = DEFAULT_TENANT,
-    ) -> Iterator[Any]:
-        given = {"user_id": user_id, "session_id": session_id, "tenant_id": tenant_id}
-        asked = {"order": order, "since": since, "until": until, "kind": kind, "q": q, "around": around, "limit": limit}
-        return self._memory._stream("memory", "entries", given | asked)
 
 
 @derived("memory.log")

@@ -11,7 +11,7 @@ from muniment.core.record import Record
 from muniment.errors import InvalidInput, InvalidRecord
 from muniment.surfaces.http.routing import Route
 
-__all__ = ["PAGE", "RUN_CONTEXT", "VALUES_CONTEXT", "body_arguments", "query_arguments"]
+__all__ = ["RUN_CONTEXT", "VALUES_CONTEXT", "body_arguments", "query_arguments"]
 
 RUN_CONTEXT: Mapping[str, Any] = {
     "agent_id": str,
@@ -23,7 +23,6 @@ RUN_CONTEXT: Mapping[str, Any] = {
 """What says, in the query, under which scope a run that has not started yet begins, and what its handle may do."""
 VALUES_CONTEXT: Mapping[str, Any] = {"user_at": int}
 """What says, in the query, which label of a namespace names the user whose a value is."""
-PAGE: Mapping[str, Any] = {"limit": int, "cursor": str}
 _SEQUENCES = (list, tuple, Iterable, Sequence)
 
 
@@ -38,8 +37,6 @@ def _kinds_of(route: Route) -> Mapping[str, tuple[str, Any]]:
         known["run"] = dict(RUN_CONTEXT) | ({} if route.names_run else {"run_id": str})
     if operation.handle == "values":
         known["run"] = VALUES_CONTEXT
-    if operation.is_listed and not operation.takes_body:
-        known["page"] = PAGE
     return {name: (part, hint) for part, names in known.items() for name, hint in names.items()}
 
 
@@ -56,7 +53,7 @@ def _required_of(route: Route) -> tuple[str, ...]:
 
 
 def query_arguments(route: Route, pairs: Sequence[tuple[str, str]]) -> dict[str, dict[str, Any]]:
-    """What the query gives, under `own`, `run` and `page`; a name that is not known is refused, so is a doubled one."""
+    """What the query gives, under `own` and `run`; a name that is not known is refused, so is a doubled one."""
     kinds = _kinds_of(route)
     given: dict[str, list[str]] = {}
     for name, value in pairs:
@@ -64,7 +61,7 @@ def query_arguments(route: Route, pairs: Sequence[tuple[str, str]]) -> dict[str,
             hint = f"there are {', '.join(sorted(kinds))}" if kinds else "it takes none"
             raise InvalidInput(f"no parameter {name!r:.40} here", path=f"$.{name:.40}", hint=hint)
         given.setdefault(name, []).append(value)
-    found: dict[str, dict[str, Any]] = {"own": {}, "run": {}, "page": {}}
+    found: dict[str, dict[str, Any]] = {"own": {}, "run": {}}
     for name, values in given.items():
         part, hint = kinds[name]
         found[part][name] = _read(name, hint, values)

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from muniment.core.canonical import canonical_bytes
+from muniment.core.listing import PAGE_MAX, PAGE_SIZE, Listing, Page
 from muniment.core.ports.engine import EngineInfo
 from muniment.errors import InvalidInput, MunimentError
 from muniment.handles.memory import Memory
 from muniment.surfaces.http.guards import Request, Versioned, guarded
 from muniment.surfaces.http.handles import open_handle, place_study, sees, versioned_id
-from muniment.surfaces.http.pages import Page, page_of, page_sought, sought_of
 from muniment.surfaces.http.places import THE_STORE, tell_study
 from muniment.surfaces.http.routing import MatchedRoute
 from muniment.surfaces.operations.shapes import Listed
@@ -42,7 +42,6 @@ class AdmittedRequest(NamedTuple):
     """The arguments of the method."""
     run: Mapping[str, Any]
     """What the query says of the run."""
-    page: Mapping[str, Any]
     wants_lines: bool
     request: Request | None
     """The idempotency key of the request, where it is to be guarded."""
@@ -65,9 +64,10 @@ def carry_out(
 ) -> Answer:
     """Call what was asked for and put its answer into bytes; a stream has begun when this answers."""
     operation, found = asked.found.route.operation, asked.found
-    if operation.is_listed and not asked.wants_lines and sought_of(found, asked.own) is not None:
-        handle = open_handle(memory, found, asked.run)
-        return _hashed(_page(operation.status, page_sought(handle, found, _listed(found).inner, asked.own, asked.page)))
+    if operation.is_paged and not asked.wants_lines and (asked.own.get("limit") or 0) > PAGE_MAX:
+        raise InvalidInput(
+            f"limit is a whole number from 1 to {PAGE_MAX}", path="$.limit", hint=f"leave it out for {PAGE_SIZE}"
+        )
     opened = _opened(memory, works, asked)
     etag = None if operation.takes_body else _etag(opened, found)  # before the answer: one that is too old fails safe
     result = _call(opened, asked, progress)
@@ -118,8 +118,7 @@ def _call(opened: _Opened, asked: AdmittedRequest, progress: Callable[[int], Non
         is_hidden = isinstance(held, EngineInfo) and not asked.is_told_places
         return held._replace(location=THE_STORE) if is_hidden else held
     taken = operation.takes_names
-    limit = {"limit": asked.page["limit"]} if asked.wants_lines and "limit" in asked.page and "limit" in taken else {}
-    arguments = dict(asked.own) | limit | {name: names[name] for name in names if name in taken}
+    arguments = dict(asked.own) | {name: names[name] for name in names if name in taken}
     if progress is not None and "progress" in taken:
         arguments["progress"] = progress
     if operation.makes_folder:
@@ -159,9 +158,9 @@ def _list(asked: AdmittedRequest, result: Iterable[Any]) -> Answer:
     if asked.wants_lines:
         lines = (canonical_bytes(inner.encode(each)) + b"\n" for each in result)
         return Answer(operation.status, LINES, _started(lines))
-    if operation.takes_body:
-        return _page(operation.status, Page([inner.encode(each) for each in result], None))
-    return _hashed(_page(operation.status, page_of(found, inner, result, asked.page)))
+    page = result.page() if isinstance(result, Listing) else Page(list(result), None)
+    answer = _page(operation.status, page._replace(items=[inner.encode(each) for each in page.items]))
+    return answer if operation.takes_body else _hashed(answer)
 
 
 def _listed(found: MatchedRoute) -> Listed:
@@ -170,7 +169,7 @@ def _listed(found: MatchedRoute) -> Listed:
     return shape
 
 
-def _page(status: int, page: Page) -> Answer:
+def _page(status: int, page: Page[Any]) -> Answer:
     told = {"items": page.items, "next": page.next, "count": page.total}
     return Answer(status, JSON, canonical_bytes({name: each for name, each in told.items() if each is not None}))
 

@@ -220,7 +220,7 @@ class Gateway:
             return otlp.accepted(request, signal, None, _HEADERS)
         own = otlp.arguments_of(data, signal, address, settings)
         asked = AdmittedRequest(
-            found=found, own=own, run={}, page={}, wants_lines=False, request=None, version=None,
+            found=found, own=own, run={}, wants_lines=False, request=None, version=None,
             research_dir=self._research_dir, is_told_places=caller.keeps_the_server,
         )  # fmt: skip
         answer = await self._carry_out(request, asked, caller, departure)
@@ -265,8 +265,7 @@ class Gateway:
             found=found,
             own=own,
             run=query["run"],
-            page=query["page"],
-            wants_lines=operation.is_listed and not operation.takes_body and LINES in request.headers.get("accept", ""),
+            wants_lines=operation.is_paged and LINES in request.headers.get("accept", ""),
             request=keyed,
             version=match_version(request.headers.get("if-match"), found),
             research_dir=self._research_dir,

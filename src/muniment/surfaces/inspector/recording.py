@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from muniment.core.listing import PAGE_MAX
 from muniment.errors import MunimentError
 from muniment.handles.memory import Memory
 from muniment.handles.study import TASK_TYPE
 from muniment.store.ledger import RunState
 from muniment.surfaces.http.arguments import body_arguments, query_arguments
 from muniment.surfaces.http.calls import AdmittedRequest, carry_out
-from muniment.surfaces.http.pages import LIMIT_MAX
 from muniment.surfaces.http.routing import Router, routes_of
 from muniment.surfaces.inspector.views import View, preview_body
 from muniment.surfaces.operations.rows import OPERATIONS
@@ -73,9 +73,7 @@ class _Recorder:
     def post(self, *parts: str, body: dict[str, Any]) -> Any:
         """Ask with a body, which is part of what the answer is known by, as the page writes it."""
         found = self._router.find("POST", ("v1", *self._base, *parts))
-        answer = self._answer(
-            AdmittedRequest(found, body_arguments(found.route, body), {}, {}, False, None, None, Path())
-        )
+        answer = self._answer(AdmittedRequest(found, body_arguments(found.route, body), {}, False, None, None, Path()))
         written = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
         self.answers[f"POST {self._path(parts)} {written}"] = answer
         return answer
@@ -96,7 +94,7 @@ class _Recorder:
 
     def listed(self, *parts: str, **query: str) -> Iterator[Any]:
         """A whole list, which is not kept."""
-        more: dict[str, str] = {"limit": str(LIMIT_MAX)}
+        more: dict[str, str] = {"limit": str(PAGE_MAX)}
         while True:
             page = self._ask(parts, query | more)
             yield from page["items"]
@@ -107,9 +105,7 @@ class _Recorder:
     def _ask(self, parts: tuple[str, ...], query: dict[str, str]) -> Any:
         found = self._router.find("GET", ("v1", *self._base, *parts))
         given = query_arguments(found.route, list(query.items()))
-        return self._answer(
-            AdmittedRequest(found, given["own"], given["run"], given["page"], False, None, None, Path())
-        )
+        return self._answer(AdmittedRequest(found, given["own"], given["run"], False, None, None, Path()))
 
     def _answer(self, asked: AdmittedRequest) -> Any:
         answer = carry_out(self._memory, self._works, asked)

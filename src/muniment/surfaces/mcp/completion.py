@@ -72,7 +72,7 @@ def _sessions(tool_caller: ToolCaller) -> Iterable[str]:
     return (state.scope.session_id for state in _run_states(tool_caller))
 
 
-def _run_states(tool_caller: ToolCaller) -> list[RunState]:
+def _run_states(tool_caller: ToolCaller) -> Iterable[RunState]:
     return tool_caller.memory.runs(
         user_id=tool_caller.user, tenant_id=tool_caller.tenant, order="desc", limit=LOOKED_AT_MAX
     )

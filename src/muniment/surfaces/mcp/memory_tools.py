@@ -36,7 +36,7 @@ from muniment.surfaces.mcp.excerpts import excerpt, fitting, shortened
 from muniment.surfaces.mcp.tool import Answered
 
 if TYPE_CHECKING:
-    from muniment.memory.hits import Hit
+    from muniment.memory.search import Hit
     from muniment.store.ledger import LedgerEntry
     from muniment.surfaces.mcp.callers import ToolCaller
 

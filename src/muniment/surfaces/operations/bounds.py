@@ -26,7 +26,7 @@ _PART = {"start": _COUNT, "length": _COUNT}
 _SEARCH = {"k": "muniment.memory.search:HitCount", "min_score": "muniment.core.record:Confidence"}
 _SEQUENCE = {"sequence": _FROM_ONE}
 _EVENT = "muniment.store.ledger:EntryDraft"
-_FACT = "muniment.memory.fact_writing:FactRequest"
+_FACT = "muniment.memory.facts:FactRequest"
 _BANK = "muniment.handles.bank:BankQuery"
 _CORPUS = "muniment.memory.corpus:CorpusQuery"
 _SELECTION = "muniment.rules.selection:SelectionRequest"
@@ -51,14 +51,14 @@ _CHECKED_BY: Mapping[str, str | Mapping[str, str]] = {
     "run.insight": "muniment.contracts.packet:InsightItem",
     "run.judge_insight": "muniment.memory.insights:JudgementRequest",
     "run.search": _SEARCH,
-    "run.search.within": "muniment.memory.within:Within",
+    "run.search.within": "muniment.memory.search:Within",
     "corpus.search": _SEARCH,
     "run.compose": "muniment.packets.builds:KeyedRequest",
     "run.compose.cues": "muniment.contracts.packet:Cues",
     "run.select_rules": _SELECTION,
     "run.step": "muniment.runs.steps:StepRequest",
     "run.claim": "muniment.runs.claims:ClaimRequest",
-    "corpus.add": "muniment.memory.documents.document:SourceRequest",
+    "corpus.add": "muniment.memory._chunking:SourceRequest",
     "corpus.get": _CORPUS,
     "bank.records": _BANK,
     "bank.event_logs": _BANK,

@@ -14,6 +14,7 @@ from datetime import datetime
 from types import NoneType
 from typing import Any, Union, get_args, get_origin
 
+from muniment.core.listing import PAGE_MAX, PAGE_SIZE
 from muniment.core.policy import Policy
 from muniment.core.scope import ID_MAX_CHARS
 from muniment.surfaces.operations.argument_words import words_of
@@ -30,9 +31,6 @@ __all__ = ["KEY_PATTERN", "described", "path_parameters", "shared_headers", "sha
 
 KEY_PATTERN = "^[!-~]{1,256}$"
 """What an Idempotency-Key may be."""
-LIMIT, LIMIT_MAX = 100, 1000
-"""How many items a page holds, and may hold at most."""
-
 _LINES = "application/x-ndjson"
 _COUNT = {
     "type": "integer",
@@ -89,8 +87,8 @@ def _first_sentence(words: str) -> str:
 def _query(operation: Operation, template: str, components: Components) -> Iterator[dict[str, Any]]:
     if not operation.takes_body:
         for each in operation.parameters(template):
-            if each.name == "limit" and operation.is_listed:
-                continue  # the page's
+            if each.name in ("limit", "cursor") and operation.is_paged:
+                continue  # described once, for all lists
             schema = _argument_schema(operation, each, components)
             is_time = schema.get("format") == "date-time"
             words = words_of(operation.id, each.name, is_time=is_time)
@@ -102,7 +100,7 @@ def _query(operation: Operation, template: str, components: Components) -> Itera
                 "schema": schema,
             }
     shared: tuple[str, ...] = ()
-    if operation.is_listed and not operation.takes_body:
+    if operation.is_paged:
         shared += ("limit", "cursor")
     if operation.handle == "run":
         shared += () if "{run_id}" in template else ("run_id",)
@@ -146,7 +144,7 @@ def shared_parameters() -> dict[str, Any]:
     """What many operations take, described once."""
     name = {"type": "string", "minLength": 1, "maxLength": ID_MAX_CHARS}
     grants = {"type": "array", "items": {"type": "string", "enum": ["agent", "tenant"]}}
-    count = {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT}
+    count = {"type": "integer", "minimum": 1, "maximum": PAGE_MAX, "default": PAGE_SIZE}
     asked: dict[str, tuple[dict[str, Any], str]] = {
         "limit": (count, "How many items a page holds at most."),
         "cursor": (_TEXT, "Where to go on: `next` of the page before, as it was answered."),

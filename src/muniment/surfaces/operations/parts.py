@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from muniment.core.record import JsonObject, Record, Timestamp
@@ -10,6 +10,7 @@ from muniment.errors import Forbidden, InvalidInput, UnknownScope
 
 if TYPE_CHECKING:
     from muniment.contracts.packet import Fact
+    from muniment.core.listing import Listing, ListQuery
     from muniment.core.ports.engine import Reader
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
@@ -86,17 +87,26 @@ def builds(
     q: str | None = None,
     around: str | None = None,
     limit: int | None = None,
+    cursor: str | None = None,
     tenant_id: str = "default",
-) -> list[BuildLine]:
+) -> Listing[BuildLine]:
     """The builds of a user, or of the tenant, newest first or oldest (`asc`): all, or so many.
 
     `since`, `until`: made in that time; `q`: words of the query; `around` a build.
     """
-    from muniment.core.listing import listing_given, shown
+    from muniment.core.listing import Placed, list_query, read_listing
     from muniment.packets.build_listing import page_builds
+    from muniment.store.lists.seeking import count_listed
 
-    asked = listing_given(order=order, since=since, until=until, q=q, around=around, limit=limit)
-    return [build_line(item) for item in shown(page_builds(memory._ctx, tenant_id, user_id, asked), asked)]
+    def read(asked: ListQuery) -> Iterator[Placed[BuildLine]]:
+        for each in page_builds(memory._ctx, tenant_id, user_id, asked):
+            yield Placed(each.place, None if each.value is None else build_line(each.value))
+
+    def count(asked: ListQuery) -> int | None:
+        return count_listed(memory._ctx, tenant_id, "build", user_id, asked)
+
+    asked = list_query(order=order, since=since, until=until, q=q, around=around, limit=limit)
+    return read_listing("builds", (str, str), read, asked, cursor, count)
 
 
 def build_line(item: Item) -> BuildLine:
@@ -158,7 +168,7 @@ def resolve_answer(memory: Memory, build_id: str, answer: str, *, tenant_id: str
 
 def fact(run: Run, fact_id: str) -> Fact:
     """A fact by its id: the user's own, or one that the user inherits."""
-    from muniment.memory.fact_reading import view_fact
+    from muniment.memory.facts import view_fact
     from muniment.memory.patches import own_item
 
     def work(reader: Reader) -> Fact:

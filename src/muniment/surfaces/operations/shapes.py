@@ -19,6 +19,7 @@ from pydantic.json_schema import DefsRef, JsonSchemaValue
 from pydantic_core import core_schema
 
 from muniment.contracts.schemas import RecordSchema
+from muniment.core.listing import Listing
 from muniment.core.record import JsonValue, Record
 from muniment.errors import InvalidInput, InvalidRecord
 from muniment.surfaces.operations.signatures import field_words, fields_of
@@ -278,7 +279,7 @@ def _parts_of(cls: type) -> dict[str, Shape]:
 def _container(hint: Any, origin: Any, arguments: tuple[Any, ...]) -> Shape:
     if origin is tuple and not (len(arguments) == 2 and arguments[1] is ...):
         return Row([shape_of(each) for each in arguments])
-    if origin in (list, tuple, frozenset, Iterator, Iterable, Sequence):
+    if origin in (list, tuple, frozenset, Iterator, Iterable, Sequence, Listing):
         return Listed(shape_of(arguments[0]), _MAKERS.get(origin, tuple))
     if origin in (dict, Mapping) and get_origin(arguments[0]) is tuple:
         return Paired(shape_of(arguments[0]), shape_of(arguments[1]))

@@ -140,7 +140,7 @@ class Operation:
     is_long: bool = False
     """May run as an operation with progress (Prefer: respond-async)."""
     is_listed: bool = False
-    """Answers a list: in pages by cursor, or whole as JSON lines."""
+    """Answers a list: of a GET in pages by cursor, or whole as JSON lines."""
     is_watched: bool = False
     """Also answers as server-sent events (Accept: text/event-stream), each when there is something new."""
     without_run: str | None = None
@@ -230,6 +230,11 @@ class Operation:
     def _parameters(self) -> dict[str, tuple[Parameter, ...]]:
         """The arguments by path, kept once they were worked out."""
         return {}
+
+    @property
+    def is_paged(self) -> bool:
+        """Whether it answers a `Listing`."""
+        return self.is_listed and not self.takes_body
 
     @cached_property
     def takes_body(self) -> bool:

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from muniment.core.canonical import canonical_bytes, parse_json
 from muniment.core.instants import format_instant
+from muniment.core.listing import Listing, list_items
 from muniment.core.ports.engine import Engine, Value
 from muniment.core.ports.models import Clock, Ids
 from muniment.core.ports.schema import SERVER, WorkRow
@@ -268,10 +269,18 @@ class Works:
 
     # -- asking ---------------------------------------------------------------------------------------
 
-    def list(self, *, tenant_id: str | None = None, user_id: str | None = None) -> list[Work]:
+    def list(
+        self,
+        *,
+        tenant_id: str | None = None,
+        user_id: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Listing[Work]:
         """The works that are kept, oldest first."""
         found = [self._now(each) for each in self._rows.list(tenant_id, self._clock())]
-        return [_work_of(each) for each in found if user_id in (None, each.row.user_id)]
+        own = [_work_of(each) for each in found if user_id in (None, each.row.user_id)]
+        return list_items("operations", own, limit, cursor)
 
     def get(self, operation_id: str, *, tenant_id: str | None = None, user_id: str | None = None) -> Work:
         """A work as it stands, whichever process carries it out."""

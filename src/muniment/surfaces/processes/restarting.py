@@ -49,7 +49,6 @@ def asked_again(plain: JsonObject, research_dir: Path) -> AdmittedRequest:
         found=MatchedRoute(route, {name: str(value) for name, value in names.items()}),
         own=own,
         run=run,
-        page={},
         wants_lines=False,
         request=None,
         version=None,

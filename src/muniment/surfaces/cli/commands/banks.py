@@ -203,7 +203,7 @@ logs = Command(
     "bank.event_logs",
     _show_logs,
     document="event_logs",
-    words={"newest": Word("How many.", metavar="N", type=click.IntRange(1), default=20)},
+    words={"limit": Word("How many.", metavar="N", type=click.IntRange(1), default=20)},
     about="With --json, EventLogs of the contract.",
 )
 
@@ -281,7 +281,7 @@ reports = Command(
     "bank.lesson_reports",
     _show_reports,
     document="reports",
-    words={"newest": Word("How many.", metavar="N", type=click.IntRange(1), default=20)},
+    words={"limit": Word("How many.", metavar="N", type=click.IntRange(1), default=20)},
     about="The setting `lessons` names the model. Nothing it proposes is active by its word.",
 )
 

@@ -14,7 +14,7 @@ from muniment.surfaces.cli.terminal import counted, one_line, strong, when
 
 if TYPE_CHECKING:
     from muniment.memory.corpus import Corpus
-    from muniment.memory.documents.records import Chunk, CorpusDocument
+    from muniment.memory.documents import Chunk, CorpusDocument
     from muniment.store.ledger import Receipt
 
 __all__ = ["add", "forget", "list_", "retract", "search", "show"]

@@ -16,9 +16,9 @@ from muniment.surfaces.cli.terminal import counted, one_line, parts_line, progre
 
 if TYPE_CHECKING:
     from muniment.contracts.packet import Fact
+    from muniment.memory._fact_records import Candidate, Unheard
     from muniment.memory.extraction import ExtractionReport
-    from muniment.memory.facts.candidate_records import Candidate, Unheard
-    from muniment.memory.hits import Hit
+    from muniment.memory.search import Hit
     from muniment.memory.turns import EpisodeCandidate
     from muniment.store.ledger import LedgerEntry
 
@@ -93,7 +93,7 @@ def _fact_lines(call: Call, fact: Fact) -> Iterator[str]:
 
 def source_line(call: Call, event_id: str) -> str:
     """An event that something rests on: when, who and what."""
-    from muniment.memory.results.tool_text import speaker_told
+    from muniment.memory.tool_results import speaker_told
 
     entry = call.memory.ledger.get(event_id, tenant_id=call.tenant)
     who = speaker_told({} if entry.body is None else entry.body.to_wire(), entry.role)
@@ -350,7 +350,7 @@ episodes = Command(
 
 def entry_line(entry: LedgerEntry) -> str:
     """An event on a line."""
-    from muniment.memory.results.tool_text import speaker_told
+    from muniment.memory.tool_results import speaker_told
 
     said = "(forgotten)" if entry.is_forgotten else one_line(entry.content or entry.kind, 120)
     who = speaker_told({} if entry.body is None else entry.body.to_wire(), entry.role)

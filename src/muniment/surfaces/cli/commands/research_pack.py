@@ -40,8 +40,8 @@ def page_named(given: str) -> dict[str, Any]:
 def _page_from(url: str, file: str, title: str | None) -> dict[str, Any]:
     """A page as a file of text, Markdown or HTML; which of them, its suffix says."""
     from muniment.core.policy import CorpusPolicy
+    from muniment.memory._chunking import media_type_of
     from muniment.memory.corpus import read_text_file
-    from muniment.memory.documents.document import media_type_of
 
     text = read_text_file(Path(file), CorpusPolicy().document_bytes_max, "corpus.document_bytes_max")
     return _source(url, text, title, media_type=media_type_of(file))

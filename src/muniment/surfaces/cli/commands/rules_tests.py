@@ -141,7 +141,7 @@ add = Command(
 
 
 class _Tests(NamedTuple):
-    held: list[RuleTest]
+    held: Sequence[RuleTest]
     notes: tuple[str, ...]
     memory: StoredMemory
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from muniment.core.record import JsonObject
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
-    from muniment.memory.episodes.given_summary import GivenSummary
+    from muniment.memory.sessions import GivenSummary
     from muniment.runs.drift import DriftReport
     from muniment.runs.records import RunClaim, RunLog
     from muniment.runs.snapshots import Resumed

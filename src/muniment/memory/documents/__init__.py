@@ -1,1 +1,0 @@
-"""Documents as chunks: what a text, Markdown or HTML source says, cut where it may be cut. Never stores anything."""
