@@ -96,9 +96,7 @@ def tabulate(cases: Sequence[Case]) -> Table:
     with ProcessPoolExecutor(2) as pool:
         parts = pool.map(look, [[case for case in ordered if case.set == name] for name in names])
         rows = [row for part in parts for row in part]
-    return Table(
-        np.array(rows), np.array([case.good for case in ordered]), np.array([case.set for case in ordered])
-    )
+    return Table(np.array(rows), np.array([case.good for case in ordered]), np.array([case.set for case in ordered]))
 
 
 def solve(inputs: Array, wanted: Array, counts: Array, strength: Array, start: Array | None = None) -> Array:

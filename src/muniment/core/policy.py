@@ -622,8 +622,8 @@ class SlotLimits(Record):
 class FactCheckPolicy(Record):
     """How the fact checker weighs what it finds.
 
-    Learned by `benchmarks.learn_facts` on six sets of cited answers, BUMP and four domains of SummEdits. Provenance is
-    in benchmarks/results/fact_check_policy.json, what it is worth on sets left out in verify_support.json there.
+    Fitted by `benchmarks.learn_facts` on three sets of cited answers that may be used for it. Provenance is in
+    benchmarks/results/fact_check_policy.json, what it is worth on eight other sets in verify_support.json there.
     """
 
     policy_id: str = "default"
