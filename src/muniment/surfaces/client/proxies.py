@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from muniment.core.scope import DEFAULT_TENANT
 from muniment.errors import Forbidden, InvalidInput
 from muniment.handles.memory_store import MemoryStore
-from muniment.handles.upkeep.records import kinds_given, lease_given
 from muniment.surfaces.client.connection import Ask, Connection
 from muniment.surfaces.operations.rows import LOCAL, OPERATIONS, REFUSED, find_operation
 from muniment.surfaces.operations.table import Handle, Level, class_at
 
 if TYPE_CHECKING:
     from muniment.handles.thread_space import ThreadSpace
-    from muniment.handles.upkeep.records import UpkeepKind, UpkeepReport
     from muniment.handles.value_space import ValueSpace
 
 __all__ = ["Asks", "RemoteMemoryStore", "check_progress", "derived", "proxy_class", "sub_handle"]
@@ -176,26 +174,6 @@ class RemoteMemoryStore(_Held, MemoryStore):
         return self._holder._connection.upload(
             self._holder._located("memory", "import_memory", place), opened(), progress
         )
-
-    def export_memory(self, *, user_id: str, tenant_id: str = DEFAULT_TENANT) -> Iterator[bytes]:
-        given = {"tenant_id": tenant_id, "user_id": user_id}
-        lines: Iterator[bytes] = self._holder._connection.lines(self._holder._located("memory", "export_memory", given))
-        return lines
-
-    def upkeep(
-        self,
-        *,
-        kinds: Iterable[UpkeepKind] = ("index", "scrub"),
-        lease_seconds: float = 10.0,
-        tenant_id: str | None = None,
-        progress: Callable[[int], None] | None = None,
-    ) -> UpkeepReport:
-        check_progress(progress)
-        connection = self._holder._connection
-        given = {"tenant_id": tenant_id, "kinds": list(kinds_given(kinds)), "lease_seconds": lease_given(lease_seconds)}
-        ask = self._holder._located("memory", "upkeep", given)
-        done: UpkeepReport = connection.ask(ask) if progress is None else connection.work(ask, progress)
-        return done
 
 
 def check_progress(progress: Any) -> None:

@@ -389,7 +389,11 @@ class RemoteMemory(_Remote, Memory):
     store = sub_handle("memory.store")
 
     def _ask(self, handle: Handle, name: str, arguments: dict[str, Any]) -> Any:
-        return self._lift(self._connection.ask(self._located(handle, name, arguments)))
+        progress = arguments.pop("progress", None)
+        check_progress(progress)
+        ask = self._located(handle, name, arguments)
+        answer = self._connection.ask(ask) if progress is None else self._connection.work(ask, progress)
+        return self._lift(answer)
 
     def _located(self, handle: Handle, name: str, arguments: dict[str, Any]) -> Ask:
         """At the narrowest address that the arguments, or the key, name."""
@@ -439,12 +443,6 @@ class RemoteMemory(_Remote, Memory):
                 raise InvalidInput("tenant and tenant_id name two tenants", path="$.tenant", hint="give tenant alone")
             return self._ask("memory", "forget_tenant", {"tenant_id": said["tenant"]})
         return self._ask("memory", "forget", dict(inspect.signature(Memory.forget).bind(self, **given).kwargs))
-
-    def export(
-        self, *, tenant_id: str = DEFAULT_TENANT, user_id: str | None = None, session_id: str | None = None
-    ) -> Iterator[bytes]:
-        given = {"tenant_id": tenant_id, "user_id": user_id, "session_id": session_id}
-        return self._connection.lines(self._located("memory", "export", given))
 
     def import_(self, source: Any, *, progress: Callable[[int], None] | None = None) -> Any:
         from muniment.handles.derived import check_dump
