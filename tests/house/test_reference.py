@@ -11,7 +11,7 @@ from muniment import errors
 from muniment.contracts.kinds import ALL_KINDS
 from muniment.core.policy import Policy
 from muniment.core.record import Record
-from muniment.surfaces.cli.tree import TREE
+from muniment.surfaces.cli.main import TREE
 from muniment.surfaces.operations.rows import OPERATIONS
 from muniment.surfaces.operations.signatures import public_members
 from muniment.surfaces.operations.table import HANDLES, SUBHANDLES, class_at
