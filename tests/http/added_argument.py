@@ -101,15 +101,15 @@ def taken(method: Callable[..., Any]) -> set[str]:
 
 def missing_commands() -> Iterator[str]:
     """Commands that take what their operation takes, and not this."""
-    from muniment.surfaces.cli.groups import made
-    from muniment.surfaces.cli.tree import commands
+    from muniment.surfaces.cli._command import Command
+    from muniment.surfaces.cli.main import list_commands, load_command
 
-    for path, entry in commands().items():
+    for path, entry in list_commands().items():
         module, _, name = entry.home.partition(":")
-        home = importlib.import_module(module if "." in module else f"muniment.surfaces.cli.commands.{module}")
-        command = getattr(home, name)
-        is_derived = command.row is not None and command.function is None
-        if is_derived and ADDED not in {each.name for each in made(path, entry).params}:
+        command = getattr(importlib.import_module(module), name)
+        if not isinstance(command, Command) or command.row is None or command.function is not None:
+            continue
+        if ADDED not in {each.name for each in load_command(path[-1], entry).params}:
             yield f"{' '.join(path)}: command"
 
 
