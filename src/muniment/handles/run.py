@@ -461,6 +461,7 @@ class Run:
         task_type: str | None = None,
         exclude_session: bool = False,
         exclude: Iterable[str] = (),
+        in_view: Iterable[str] | None = None,
         idempotency_key: str | None = None,
     ) -> Build:
         """A MemoryPacket for a planner, tool or responder, and the text of it that fits the budget.
@@ -468,6 +469,10 @@ class Run:
         With `exclude_session` nothing that was said in this session stands in it, and nothing that `exclude` names by
         its event id: what the caller sends itself need not be told twice. What was remembered of it still stands;
         `exclude` leaves out a fact as well, as `FACT_ID@VERSION`, until it says something else.
+
+        `in_view` names builds of this session whose texts the model still has before it, oldest first. The packet is
+        whole; its text says only what they do not, or all of it if none is named. `build.request.in_view` names those
+        that may stay: a build of which something was forgotten may not be sent again.
 
         `policy` is the store's own unless one is given, or an object of what differs from the default. `now` is the
         moment the question is asked at: "last week", validity and recency are read against it; what was said later
@@ -491,6 +496,7 @@ class Run:
             task_type=task_type or self._task_type,
             exclude_session=exclude_session,
             exclude=exclude,
+            in_view=in_view,
             opening=self._opening.body.get("metadata"),
             idempotency_key=idempotency_key,
             policy_asked=policy if isinstance(policy, str) else None,

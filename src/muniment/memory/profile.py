@@ -144,11 +144,12 @@ def build_profile(
     policy: Policy,
     query: str | None = None,
     without: str | None = None,
-    least: int = 0,
+    safety_min: int = 0,
+    wish_min: int = 0,
 ) -> list[ProfileLine]:
     """The lines of a user's profile for a packet, oldest first; none of a user who is unknown or switched off.
 
-    A statement with a score below `least` for safety and for a wish is shown only if it may correct one that is shown.
+    A statement with lower scores for safety and for a wish is shown only if it may correct one that is shown.
     A tool sees what the policy allows, and what shares a word with `query`. Nothing comes from the session `without`.
     It takes the same time however much a user has said: only the best statements are read.
     """
@@ -156,11 +157,15 @@ def build_profile(
     if max_tokens <= 0 or not is_enabled(own, user_id, purpose):
         return []
     rows = best_statements(ctx, reader, tenant_id, user_id, 32 + max_tokens // LINE_TOKENS)
-    rows = [row for row in rows if max(row.safety, row.wish) >= least or _may_correct(row)]
+
+    def leads(row: StatementRow) -> bool:
+        return row.safety >= safety_min or row.wish >= wish_min
+
+    rows = [row for row in rows if leads(row) or _may_correct(row)]
     statements = _with_turns(ctx, reader, tenant_id, user_id, rows)
     if without is not None:
         statements = [each for each in statements if each.session_id != without]
-    leading = [each for each in statements if max(each.row.safety, each.row.wish) >= least]
+    leading = [each for each in statements if leads(each.row)]
     correcting = [each for each in statements if _may_correct(each.row)]
     if purpose == "tool":
         terms = frozenset(analyze(query)) if query else frozenset()
