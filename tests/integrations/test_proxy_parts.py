@@ -35,7 +35,7 @@ from muniment.integrations.wrapping.placing import (
     behind_prompts,
     inserted,
 )
-from muniment.packets.rendering import DIVIDER
+from muniment.packets.render import DIVIDER
 
 PACKET = 'Evidence "é" \\ \n\u2028 \U0001f600 end'
 NOBODY = Defaults("default", "", "agent")

@@ -10,8 +10,7 @@ from muniment.surfaces.cli.explained import REASONS
 from muniment.surfaces.cli.terminal import one_line
 
 if TYPE_CHECKING:
-    from muniment.packets.comparing import BuildDiff
-    from muniment.packets.page.aligned import LinePair, PlacedLine
+    from muniment.packets.compare import BuildDiff, LinePair, PlacedLine
     from muniment.surfaces.cli.explained import Candidate
 
 __all__ = ["diff_lines"]
