@@ -39,19 +39,18 @@ from muniment.learning.rule_state import RuleStage
 from muniment.learning.run_blocks import RunBlocks
 from muniment.learning.stored_memory import IntentParts, MemoryKind, StateParts, Store, StoredMemory
 from muniment.memory._extract_model import ExtractionBudget
-from muniment.memory.documents import Chunk, CorpusDocument
-from muniment.memory.sessions import GivenSummary
-from muniment.memory.extraction import ExtractionReport
 from muniment.memory._fact_records import Candidate, CandidateStatus, Unheard
-from muniment.memory.search import Hit
+from muniment.memory.documents import Chunk, CorpusDocument
+from muniment.memory.extraction import ExtractionReport
 from muniment.memory.profile import Profile
+from muniment.memory.search import Hit
+from muniment.memory.sessions import GivenSummary
 from muniment.memory.turns import EpisodeCandidate
 from muniment.moving.portable import MoveReport, System
 from muniment.packets.builds import Build
-from muniment.packets.compare import BuildDiff
-from muniment.packets.compare import Preview
-from muniment.packets.why import Telling
+from muniment.packets.compare import BuildDiff, Preview
 from muniment.packets.timeline import RunTurn, TurnKind
+from muniment.packets.why import Telling
 from muniment.research.records import AgentResult, CheckedClaim, Citation, DraftCheck, GatesFile, PivotDecision, ResearchManifest, SourceCheck, SuppliedSource, SynthesisInput, WaveResult
 from muniment.research.url_check import UrlChecker
 from muniment.rules import rulebook
