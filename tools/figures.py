@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -124,8 +125,8 @@ def recall(results: dict[str, dict[str, Any]]) -> list[str]:
         ours, plain = (results[f"{name} {system}"]["R@1"] for system in ("ours", "bm25"))
         told.append(f"{ours:.3f} of {shown} (BM25 {plain:.3f})")
     return [
-        f"The right text stands first for {' and '.join(told)} (`python -m benchmarks.recall`; both were in sight when"
-        " their words were cut)."
+        f"The right text is first for {' and '.join(told)} (`python -m benchmarks.recall`). Both sets were used while"
+        " developing the tokenizer."
     ]
 
 
@@ -557,7 +558,10 @@ SOURCES = {
 def filled(text: str) -> str:
     def fill(match: re.Match[str]) -> str:
         name = SOURCES.get(match[2], match[2])
-        return match[1] + "\n".join(RENDERERS[match[2]](results_of(name))) + "\n" + match[4]
+        lines = RENDERERS[match[2]](results_of(name))
+        if match[2] != "readme":  # its rows are of several files, and name the version
+            lines = [*lines, "", f"Measured on {measured_on(name)}."]
+        return match[1] + "\n".join(lines) + "\n" + match[4]
 
     return BLOCK.sub(fill, text)
 
@@ -568,6 +572,12 @@ def results_of(name: str) -> dict[str, dict[str, Any]]:
     document = json.loads((own if own.exists() else shared).read_text("utf-8"))
     results: dict[str, dict[str, Any]] = document["results"]
     return results
+
+
+def measured_on(name: str) -> str:
+    document = json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text("utf-8"))
+    day = datetime.fromisoformat(document["measured_at"])
+    return f"{day.day} {day:%B %Y}"
 
 
 def main() -> int:

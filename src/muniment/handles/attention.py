@@ -80,10 +80,10 @@ class Overview(Record):
     events: Count
     builds: Count
     unindexed: Count = 0
-    """Entries that the stored index does not cover yet; searches read them from the ledger. `muniment store index`."""
+    """Entries that the stored index does not cover yet; searches read them from the ledger. `muniment store upkeep`."""
     unembedded: Count = 0
     """Users of whom some turns are in the index and lack their vectors, since an embedder failed or was broken off:
-    words alone find them. `muniment store upkeep` or `muniment store index` tries again."""
+    words alone find them. `muniment store upkeep` tries again."""
     under_way: Count = 0
     """Pieces of upkeep that some process is at, of whichever kind. `muniment store upkeep`."""
     at_least: Items[str]

@@ -38,6 +38,7 @@ from muniment.packets.page import (
     value_text,
 )
 from muniment.packets.pool import FactCandidate, InsightCandidate, ProcedureCandidate
+from muniment.store.injection import split_name
 
 __all__ = [
     "DEFAULT_CONFIDENCE",
@@ -136,7 +137,9 @@ def _bars_unit(admission: Admission, unit: StateUnit) -> Reason | None:
         return None
     flags = unit.value.get("flags")
     trust = unit.value.get("trust", "external" if unit.part == "claims" else "assistant")
-    return admission.bars(trust, flags if isinstance(flags, list | tuple) else ())
+    if (reason := admission.bars(trust, flags if isinstance(flags, list | tuple) else ())) is not None:
+        return reason
+    return admission.bars_words(trust, unit.value)
 
 
 def _marked_cut(value: Any) -> Any:
@@ -317,6 +320,8 @@ def _unfit_fact(admission: Admission, each: FactCandidate) -> Reason | None:
         return "excluded"
     if (reason := admission.bars(each.trust)) is not None:
         return reason
+    if (reason := admission.bars_words(each.trust, [split_name(fact.fact_key), fact.value, fact.notes])) is not None:
+        return reason
     if is_instruction(fact) and each.trust != "user":
         return "trust"  # nobody else's word is told as what the user asked
     if admission.wall.bars_id(fact.fact_id, *fact.sources) or admission.wall.bars_value([fact.value, fact.notes]):
@@ -371,7 +376,7 @@ def offer_procedures(admission: Admission, notes: Explanation) -> list[Offer]:
             notes.omit(name, "purpose")
         elif procedure.procedure_id in taken:
             notes.omit(name, "duplicate")
-        elif (reason := admission.bars(each.trust)) is not None:
+        elif (reason := _bars_procedure(admission, each)) is not None:
             notes.omit(name, reason)
         elif procedure.task_type != admission.request.task_type:
             notes.omit(name, "task_type", task_type=procedure.task_type)
@@ -384,6 +389,10 @@ def offer_procedures(admission: Admission, notes: Explanation) -> list[Offer]:
     for name, _ in fit[policy.procedures_max :]:
         notes.omit(name, "count_limit", limit=policy.procedures_max)
     return [Offer(_procedure_candidate(*pair)) for pair in fit[: policy.procedures_max]]
+
+
+def _bars_procedure(admission: Admission, each: ProcedureCandidate) -> Reason | None:
+    return admission.bars(each.trust) or admission.bars_words(each.trust, each.procedure.content, instructs=True)
 
 
 def _procedure_candidate(name: str, each: ProcedureCandidate) -> Candidate:
@@ -511,7 +520,9 @@ def _unfit_insight(admission: Admission, each: InsightCandidate) -> Reason | Non
         return "expired"
     if (reason := admission.cues.bars_lasting(each.recorded_at, item.expires_at)) is not None:
         return reason
-    return admission.bars(each.trust) or next(filter(None, map(admission.bars_evidence, item.sources or ())), None)
+    if (reason := admission.bars(each.trust) or admission.bars_words(each.trust, item.statement)) is not None:
+        return reason
+    return next(filter(None, map(admission.bars_evidence, item.sources or ())), None)
 
 
 def _is_expired(admission: Admission, each: InsightCandidate) -> bool:

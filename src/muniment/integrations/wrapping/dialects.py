@@ -10,6 +10,8 @@ from muniment.integrations.wrapping.answers import (
     ChatReader,
     MessageReader,
     ResponseReader,
+    is_message,
+    list_of,
     part_of,
     plain_of,
 )
@@ -64,7 +66,7 @@ class _Chat:
         return behind_prompts(given["messages"], packet)
 
     def answer(self, response: Any) -> list[Any]:
-        choices = part_of(response, "choices") or ()
+        choices = list_of(response, "choices")
         if not choices:
             return []
         said = part_of(choices[0], "message")
@@ -100,7 +102,7 @@ class _Responses:
         return behind_text(given, "instructions", packet)
 
     def answer(self, response: Any) -> list[Any]:
-        return [plain_of(item) for item in part_of(response, "output") or ()]
+        return [plain_of(item) for item in list_of(response, "output") if is_message(item)]
 
     def reader(self) -> AnswerReader:
         return ResponseReader()
@@ -122,8 +124,9 @@ class _Messages:
         return behind_blocks(given, "system", packet)
 
     def answer(self, response: Any) -> list[Any]:
-        said = part_of(response, "content") or ()
-        content = [{"type": "text", "text": said}] if isinstance(said, str) else [plain_of(block) for block in said]
+        said = part_of(response, "content")
+        blocks = [{"type": "text", "text": said}] if isinstance(said, str) and said else list_of(response, "content")
+        content = [plain_of(block) for block in blocks if is_message(block)]
         return [{"role": "assistant", "content": content}] if content else []
 
     def reader(self) -> AnswerReader:
