@@ -55,8 +55,8 @@ if TYPE_CHECKING:
     from muniment.memory.patches import Writer
     from muniment.memory.profile import Profile
     from muniment.packets.builds import Build
-    from muniment.packets.comparing import BuildDiff
-    from muniment.packets.tracing import Telling
+    from muniment.packets.compare import BuildDiff
+    from muniment.packets.why import Telling
     from muniment.rules.rollouts import Router
     from muniment.runs.snapshots import Resumed
     from muniment.store import transfer
@@ -552,7 +552,7 @@ class Memory:
 
     def diff(self, a: str, b: str, *, tenant_id: str = DEFAULT_TENANT) -> BuildDiff:
         """What changed between two builds, and why."""
-        from muniment.packets.comparing import diff_builds
+        from muniment.packets.compare import diff_builds
 
         def why_no_rule(rule_id: str) -> str | None:
             from muniment.rules.rulebook import why_taken_out
@@ -566,7 +566,7 @@ class Memory:
     ) -> BuildDiff:
         """What a kept build would have been under another policy, on the same request and candidates."""
         from muniment.packets.builds import recompose
-        from muniment.packets.comparing import diff_builds
+        from muniment.packets.compare import diff_builds
 
         other = policy_named(self._ctx.policy, policy)
         build = self.replay(build_id, tenant_id=tenant_id)
@@ -579,7 +579,7 @@ class Memory:
 
         It looks through the newest `looked_max` builds and as many answers, of all there are.
         """
-        from muniment.packets.tracing import trace_text
+        from muniment.packets.why import trace_text
 
         return trace_text(self._ctx, tenant_id, text, user_id, looked_max)
 

@@ -179,7 +179,7 @@ class Run:
         return self._append([draft])[0]
 
     def _cite(self, role: Any, content: Any, build: Build | str, path: str) -> Cited:
-        from muniment.packets.answering import cite
+        from muniment.packets.why import cite
 
         return cite(self._ctx, self._scope, role, content, build, path)
 
