@@ -23,6 +23,7 @@ from muniment.handles.openings import (
     check_ports,
     counter_given,
     proof_key_given,
+    require_room,
 )
 from muniment.handles.run import Run
 from muniment.handles.telling import spans_of, told
@@ -32,6 +33,7 @@ from muniment.store.engines.opening import open_engine
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from muniment.contracts.learning import MemoryActionRecord
     from muniment.contracts.packet import Purpose
     from muniment.core.listing import Listing, ListQuery, Placed
     from muniment.core.policy import Policy, ResearchLimits
@@ -46,14 +48,15 @@ if TYPE_CHECKING:
     from muniment.handles.rulebook import Rulebook
     from muniment.handles.runner import Runner
     from muniment.handles.study import Study
+    from muniment.learning.records import Lesson, LessonStage
     from muniment.memory._extract_model import ExtractionBudget
     from muniment.memory.corpus import Corpus
     from muniment.memory.extraction import ExtractionReport
     from muniment.memory.patches import Writer
     from muniment.memory.profile import Profile
     from muniment.packets.builds import Build
-    from muniment.packets.comparing import BuildDiff
-    from muniment.packets.tracing import Telling
+    from muniment.packets.compare import BuildDiff
+    from muniment.packets.why import Telling
     from muniment.rules.rollouts import Router
     from muniment.runs.snapshots import Resumed
     from muniment.store import transfer
@@ -223,6 +226,7 @@ class Memory:
     @cached_property
     def learning(self) -> MemoryLearning:
         """Routes and their rates, the bank that holds a record, and learning from any run."""
+        require_room("learning", "learning from runs")
         from muniment.handles.memory_learning import MemoryLearning
 
         return MemoryLearning(self._ctx)
@@ -433,6 +437,7 @@ class Memory:
         """Start a research run: a question, and what bounds it. Its files lie in `directory`, by default
         `${XDG_CONFIG_HOME:-~/.config}/opencode/research-runs/<run_id>`. `agent_types` are the agents that exist.
         """
+        require_room("research", "a research run")
         from muniment.handles.study import TASK_TYPE, start_study
 
         def make_run(id_: str, asked: str) -> Run:
@@ -463,6 +468,7 @@ class Memory:
         self, run_id: str, *, directory: str | PathLike[str] | None = None, tenant_id: str = DEFAULT_TENANT
     ) -> Study:
         """A research run taken up again, by whichever process; `directory` where its files have been moved."""
+        require_room("research", "a research run")
         from muniment.handles.study import open_study
         from muniment.runs.snapshots import get_run
 
@@ -471,16 +477,40 @@ class Memory:
 
     def bank(self, *, user_id: str | None = None, agent_id: str | None = None, tenant_id: str = DEFAULT_TENANT) -> Bank:
         """What was learnt from verified runs: of a user, of an agent or, without either, of the whole tenant."""
+        require_room("learning", "a bank")
         from muniment.handles.bank import Bank
         from muniment.handles.memory_learning import name_bank
 
         scope, owner = name_bank(user_id, agent_id, tenant_id)
         return Bank(self._ctx, scope, owner)
 
+    def lessons(
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        tenant_id: str = DEFAULT_TENANT,
+        stage: LessonStage | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Listing[Lesson]:
+        """The lessons of a user, of an agent or, without either, of the tenant, with their measured effects.
+
+        A lesson was written by a person or a model, or is a rule that runs taught, or the draft of one. Those of one
+        `stage`, or all but the retired, oldest first.
+        """
+        bank = self.bank(user_id=user_id, agent_id=agent_id, tenant_id=tenant_id)
+        return bank.lessons(stage=stage, limit=limit, cursor=cursor)
+
+    def undo(self, plan_id: str, *, tenant_id: str = DEFAULT_TENANT) -> tuple[MemoryActionRecord, ...]:
+        """Take an applied plan back, whichever bank it changed, unless a record it touched was changed since."""
+        return self.learning.bank_of(plan_id, tenant_id=tenant_id).undo(plan_id)
+
     def rulebook(
         self, *, user_id: str | None = None, agent_id: str | None = None, tenant_id: str = DEFAULT_TENANT
     ) -> Rulebook:
         """The rules of a user, of an agent or, without either, of the whole tenant: their tests, trials and figures."""
+        require_room("rules", "a rulebook")
         from muniment.handles.memory_learning import name_bank
         from muniment.handles.rulebook import Rulebook
 
@@ -504,6 +534,7 @@ class Memory:
         a function of a `RouteRequest`, or True for `learning.route` over this runner's bank. `lessons` is a model that
         writes lessons of its runs, where it is another than the store's.
         """
+        require_room("learning", "a runner")
         from muniment.handles.runner import Runner
 
         return Runner(self, agent, verifier, policy, scope, executor, router, lessons)
@@ -521,10 +552,11 @@ class Memory:
 
     def diff(self, a: str, b: str, *, tenant_id: str = DEFAULT_TENANT) -> BuildDiff:
         """What changed between two builds, and why."""
-        from muniment.packets.comparing import diff_builds
-        from muniment.rules.rulebook import why_taken_out
+        from muniment.packets.compare import diff_builds
 
         def why_no_rule(rule_id: str) -> str | None:
+            from muniment.rules.rulebook import why_taken_out
+
             return self._ctx.engine.read(tenant_id, lambda reader: why_taken_out(reader, tenant_id, rule_id))
 
         return diff_builds(self.replay(a, tenant_id=tenant_id), self.replay(b, tenant_id=tenant_id), why_no_rule)
@@ -534,7 +566,7 @@ class Memory:
     ) -> BuildDiff:
         """What a kept build would have been under another policy, on the same request and candidates."""
         from muniment.packets.builds import recompose
-        from muniment.packets.comparing import diff_builds
+        from muniment.packets.compare import diff_builds
 
         other = policy_named(self._ctx.policy, policy)
         build = self.replay(build_id, tenant_id=tenant_id)
@@ -547,7 +579,7 @@ class Memory:
 
         It looks through the newest `looked_max` builds and as many answers, of all there are.
         """
-        from muniment.packets.tracing import trace_text
+        from muniment.packets.why import trace_text
 
         return trace_text(self._ctx, tenant_id, text, user_id, looked_max)
 

@@ -86,7 +86,9 @@ LOCAL: Mapping[str, str] = {
 }
 """Public methods and properties that have no route, and why."""
 
-REFUSED = frozenset(name for name, why in LOCAL.items() if why is _AT_HOME)
+_CALLERS_SIDE = ("memory.store.evaluate", "memory.store.import_from", "memory.store.load", "rulebook.replay",
+                 "rulebook.advance", "study.look")  # fmt: skip
+REFUSED = frozenset((*(name for name, why in LOCAL.items() if why is _AT_HOME), *_CALLERS_SIDE))
 """Those of them that a connection refuses."""
 
 _MEMORY = (
@@ -120,6 +122,8 @@ _MEMORY = (
     row("memory.ledger", "changes", "GET changes", "read", "user", is_watched=True),
     row("memory.ledger", "episodes", "GET episodes", "read", "user", is_listed=True),
     row("memory", "profile", "GET profile", "read", "user"),
+    row("memory", "lessons", "GET lessons", "read", "tenant", "user", is_listed=True),
+    row("memory", "undo", "POST plans/{plan_id}/undo", "admin", "tenant", is_listed=True),
     row("memory", "forget", "POST forget", "admin", "tenant",
         left_out={"tenant": "DELETE of the tenant's own address forgets all of it"}),
     row("memory", "forget", "POST forget", "write", "user",
@@ -178,6 +182,7 @@ _RUNS = (
     row("run.memory", "dispute", "POST facts/{fact_id}/dispute", "write", versioned="fact_id", repeats="guarded"),
     row("run.memory", "retract", "POST facts/{fact_id}/retract", "write", versioned="fact_id", repeats="guarded"),
     row("run", "profile", "GET profile", "read"),
+    row("run", "hints", "POST hints", "write", repeats="guarded"),
     row("run", "procedure", "POST procedures", "write", status=201, repeats="guarded"),
     row("run", "insight", "POST insights", "write", status=201, repeats="guarded"),
     row("run", "propose", "POST candidates", "write", status=201, repeats="guarded"),
