@@ -1,7 +1,6 @@
 """What the proxy costs, and what it leaves alone: added latency, bytes that pass unchanged, what a cache keeps.
 
     python -m benchmarks.proxy [--rounds 300] [--events 5000]        [--quick] small sizes, for a look
-    python -m benchmarks.proxy --caches                              what a prefix cache keeps, on four sets
 
 Latency: `muniment proxy` and an upstream that answers at once, each a process of its own on loopback. The same requests
 go to the upstream directly and through the proxy, by turns, over one connection each; `added` is the difference of the
@@ -11,10 +10,6 @@ byte and to the last.
 
 Unchanged: of the bytes that a caller sent, the share that the upstream received as they were, in one piece before and
 one behind the packet; of the bytes that the upstream answered, the share that the caller received.
-
-Caches: the last sessions of conversations, asked turn by turn with all earlier sessions in memory. `kept` is the share
-of the characters of all prompts that stand, from the first one on, as in the prompt before, which is what providers
-that cache prefixes charge less for; by where the packet stands, and without one. Nothing was chosen on these sets.
 """
 
 from __future__ import annotations
@@ -27,18 +22,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from itertools import groupby, islice, pairwise
 from pathlib import Path
 from typing import Any
 
 import muniment
-from benchmarks.data import Scope, Turn, default_data, pooled
 from benchmarks.harness import report
-from muniment.integrations.wrapping.conversation import Conversation, RecentBuilds, Telling, Whose
-from muniment.integrations.wrapping.dialects import CHAT
-from muniment.integrations.wrapping.placing import PLACES
 
 CHAT_PATH = "/v1/chat/completions"
 ANSWER = json.dumps({"id": "c1", "object": "chat.completion", "choices": [
@@ -57,8 +47,6 @@ WHO = [
     "Ana", "Ben", "Carla", "Dmitri", "Elif", "Farid", "Greta", "Hugo", "Ines",
     "Jonas", "Kofi", "Lena", "Marta", "Nils", "Olga", "Pavel", "Quinn", "Rosa",
 ]  # fmt: skip
-SETS = ("locomo", "longmemeval", "beam_100k", "realtalk")
-HISTORIES = 4
 TURNS_MAX = 10
 
 
@@ -225,72 +213,15 @@ def latency(rounds: int, events: int) -> dict[str, dict[str, Any]]:
     return rows
 
 
-# -- what caches keep -----------------------------------------------------------------------------------
-
-
-def _chat(turns: Sequence[Turn]) -> list[dict[str, str]]:
-    """A session as a chat: whoever speaks first is the user; what one says in a row is one message."""
-    first = turns[0].speaker or turns[0].role
-    said = groupby(turns, key=lambda turn: (turn.speaker or turn.role) == first)
-    return [
-        {"role": "user" if is_user else "assistant", "content": "\n".join(turn.text for turn in group)}
-        for is_user, group in said
-    ]
-
-
-def _prompts(scope: Scope, place: str) -> list[str]:
-    """The prompts of the last session, turn by turn, as text in the order in which a model reads them."""
-    last = scope.turns[-1].session
-    before = [turn for turn in scope.turns if turn.session != last]
-    chat = _chat([turn for turn in scope.turns if turn.session == last and turn.text.strip()])
-    prompts = []
-    with muniment.open(":memory:") as mem:
-        for session, turns in groupby(before, key=lambda turn: turn.session):
-            drafts = [{"role": turn.role, "content": turn.text} for turn in turns if turn.text.strip()]
-            mem.run(user_id="ana", session_id=f"before {session}").observe_many(drafts)
-        telling = Telling(512, place="system" if place == "none" else place, fails_open=False)  # type: ignore[arg-type]
-        recent = RecentBuilds()
-        asked = [at for at, message in enumerate(chat) if message["role"] == "user"]
-        for at in islice(asked, TURNS_MAX):
-            given = {"messages": [{"role": "system", "content": "You are a helpful assistant."}, *chat[: at + 1]]}
-            whose = Whose("ana", "now", "agent", "default")
-            sent = given if place == "none" else Conversation(mem, whose, telling, recent).begin(CHAT, given).sent
-            prompts.append("".join(f"<{each['role']}>{each['content']}" for each in sent["messages"]))
-    return prompts
-
-
-def _shared(one: str, other: str) -> int:
-    return next((at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), len(one))
-
-
-def caches(data: Path, histories: int) -> dict[str, dict[str, Any]]:
-    rows: dict[str, dict[str, Any]] = {}
-    for name in SETS:
-        row: dict[str, Any] = {}
-        for place in ("none", *PLACES):
-            kept = total = count = 0
-            for scope in islice(pooled(data, name), histories):
-                prompts = _prompts(scope, place)
-                count += len(prompts)
-                total += sum(map(len, prompts[1:]))
-                kept += sum(_shared(one, other) for one, other in pairwise(prompts))
-            row |= {"prompts": count, f"{place}_kept": round(kept / max(1, total), 3), f"{place}_chars": total}
-        rows[name] = row
-    return rows
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=300)
     parser.add_argument("--events", type=int, default=5_000)
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--caches", action="store_true")
     parser.add_argument("--upstream", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.upstream:
         _serve_upstream()
-    elif options.caches:
-        report("proxy", caches(default_data(), 1 if options.quick else HISTORIES), {"caches": True}, "proxy_caches")
     else:
         rounds, events = (30, 500) if options.quick else (options.rounds, options.events)
         report("proxy", latency(rounds, events), {"rounds": rounds, "events": events})

@@ -179,7 +179,18 @@ def serving(store: Path, db: str | None = None) -> Iterator[Server]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
-    command = [sys.executable, "-m", "muniment", "serve", "--db", db or str(store), "--port", str(port)]
+    command = [
+        sys.executable,
+        "-m",
+        "muniment",
+        "serve",
+        "--auth",
+        "auto",
+        "--db",
+        db or str(store),
+        "--port",
+        str(port),
+    ]
     with store.with_suffix(".log").open("w") as log:
         process = subprocess.Popen(command, cwd=store.parent, stdout=subprocess.DEVNULL, stderr=log)
         try:

@@ -121,7 +121,7 @@ def serving(target: str, workers: int, folder: Path) -> Iterator[Server]:
     """`muniment serve`, once all its workers take requests."""
     with tempfile.NamedTemporaryFile("w+b", dir=folder, suffix=".log", delete=False) as log:
         port = _free_port()
-        command = [sys.executable, "-m", "muniment", "serve", "--db", target, "--port", str(port)]
+        command = [sys.executable, "-m", "muniment", "serve", "--auth", "auto", "--db", target, "--port", str(port)]
         process = subprocess.Popen(
             [*command, "--workers", str(workers)], cwd=folder, stdout=subprocess.DEVNULL, stderr=log
         )

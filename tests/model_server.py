@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
+from muniment.packets.page.opening import PAGE_SIGN
+from muniment.packets.rendering import DIVIDER
+
 BREAKS = object()
 """In a stream: the connection is lost here."""
 
@@ -196,10 +199,23 @@ class Door:
         """What stood before the model as its system prompt."""
         raise NotImplementedError
 
+    def told(self, asked: dict[str, Any]) -> str:
+        """The packets in a request, wherever they stand."""
+        parts = (text.partition(PAGE_SIGN) for text in _strings(asked))
+        return "\n".join(f"{sign}{rest.partition(DIVIDER)[0]}" for _, sign, rest in parts if sign)
+
     def ask(self, client: Any, messages: list[Any], **more: Any) -> Any:
         """The answer, of a sync or an async client."""
         answer = self.place(client).create(**self.given(messages), **more)
         return asyncio.run(_awaited(client, answer)) if asyncio.iscoroutine(answer) else answer
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _strings(part)
 
 
 async def _awaited(client: Any, answer: Any) -> Any:

@@ -11,8 +11,8 @@ from starlette.testclient import TestClient
 
 import muniment
 from muniment.core.outside.system import system_clock
+from muniment.surfaces.http._keys import KeyFile
 from muniment.surfaces.http.app import create_app
-from muniment.surfaces.http.keys import KeyFile
 from muniment.surfaces.http.settings import ServerSettings
 
 __all__ = ["connected", "key_for"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,6 @@ PAGES = (
     "docs/figures.md",
     "docs/recall.md",
     "docs/guides/library.md",
-    "docs/guides/langgraph.md",
     "docs/peers.md",
     "docs/guides/research.md",
     "docs/guides/multi-tenant-server.md",
@@ -89,11 +89,15 @@ def compose(results: dict[str, dict[str, Any]]) -> list[str]:
     return lines
 
 
-def verify_facts(results: dict[str, dict[str, Any]]) -> list[str]:
-    pairs, auc = results["bump consistency"]["value"], results["bump auc"]["value"]
+def verify_support(results: dict[str, dict[str, Any]]) -> list[str]:
+    held = [row for row in results.values() if row.get("fitted") is False]
+    mean = sum(row["balanced_accuracy"] for row in held) / len(held)
+    least, most = (choose(row["balanced_accuracy"] for row in held) for choose in (min, max))
+    passed = results["swaps, held out"]["false_supported"]
     return [
-        f"The fact checker, with no model, scores the right summary above the edited one in {pairs:.2f} of BUMP's pairs"
-        f" (AUC {auc:.2f}; development data, `python -m benchmarks.verify_facts`).",
+        f"The fact checker, with no model, decides {mean:.2f} of the outputs of {len(held)} held-out sets rightly"
+        f" (balanced accuracy at one threshold, by set {least:.2f} to {most:.2f}); of true claims with one slot swapped"
+        f" {passed:.2f} pass (`python -m benchmarks.verify_support`).",
     ]
 
 
@@ -125,8 +129,8 @@ def recall(results: dict[str, dict[str, Any]]) -> list[str]:
         ours, plain = (results[f"{name} {system}"]["R@1"] for system in ("ours", "bm25"))
         told.append(f"{ours:.3f} of {shown} (BM25 {plain:.3f})")
     return [
-        f"The right text stands first for {' and '.join(told)} (`python -m benchmarks.recall`; both were in sight when"
-        " their words were cut)."
+        f"The right text is first for {' and '.join(told)} (`python -m benchmarks.recall`). Both sets were used while"
+        " developing the tokenizer."
     ]
 
 
@@ -155,7 +159,6 @@ POOL_SYSTEMS = (
     ("muniment", "ours"),
     ("shipped", "shipped"),
 )
-POOL_WITHOUT = ("leaning", "traits", "newest", "stretch", "names", "dates", "kinds")
 
 
 def recall_pool(results: dict[str, dict[str, Any]]) -> list[str]:
@@ -166,10 +169,7 @@ def recall_pool(results: dict[str, dict[str, Any]]) -> list[str]:
     lines: list[str] = []
     for title, key in (
         ("R@10", "R@10"),
-        ("R@5", "R@5"),
-        ("R@20", "R@20"),
         ("In 1,024 tokens", "in_1024"),
-        ("In 512 tokens", "in_512"),
     ):
         lines += [f"**{title}**", "", f"| | questions | {head} |", "|---|---|" + "---|" * len(systems)]
         for shown, name in (*sets, ("mean of those with gold turns, the two easy ones aside", "mean")):
@@ -190,17 +190,6 @@ def recall_pool(results: dict[str, dict[str, Any]]) -> list[str]:
             if key in results[f"{name} ours"]:
                 cells = " | ".join(f"{results[f'{name} {system}'][key]:.3f}" for _, system in systems)
                 lines.append(f"| {shown}: {told} | {results[f'{name} ours'][count]} | {cells} |")
-    without = [part for part in POOL_WITHOUT if f"{sets[0][1]} without {part}" in results]
-    if not without:
-        return lines
-    lines += ["", "**What each part brings to R@10**", ""]
-    lines += ["| | muniment | " + " | ".join(without) + " |", "|---|---|" + "---|" * len(without)]
-    for shown, name in (*sets, ("mean", "mean")):
-        if f"{name} ours" in results:
-            lines.append(_pool_parts(results, shown, name, without, "R@10"))
-    for shown, name in sets:
-        if "newest_above_stale" in results[f"{name} ours"]:
-            lines.append(_pool_parts(results, f"{shown}: newest above stale", name, without, "newest_above_stale"))
     return lines
 
 
@@ -244,12 +233,6 @@ def _pool_cell(results: dict[str, dict[str, Any]], name: str, system: str, key: 
         return f"{row[key]:.3f}"
     low, high = row["interval"]
     return f"{row[key]:.3f} (sd {row['sd']:.3f}; {low:.3f}–{high:.3f})"
-
-
-def _pool_parts(results: dict[str, dict[str, Any]], shown: str, name: str, without: list[str], key: str) -> str:
-    ours = results[f"{name} ours"][key]
-    gains = " | ".join(f"{ours - results[f'{name} without {part}'][key]:+.3f}" for part in without)
-    return f"| {shown} | {ours:.3f} | {gains} |"
 
 
 def recall_pool_vectors(results: dict[str, dict[str, Any]]) -> list[str]:
@@ -384,36 +367,6 @@ def peers_recall(results: dict[str, dict[str, Any]]) -> list[str]:
 ANSWERS_MODEL = "qwen2.5-coder-1.5b"
 
 
-def langgraph(results: dict[str, dict[str, Any]]) -> list[str]:
-    """Each call at each number of namespaces, and the checkpointer."""
-    lines = [
-        "| milliseconds of CPU | ours | ours, vectors | `SqliteStore` | `InMemoryStore` | ours ÷ SQLite |",
-        "|---|---|---|---|---|---|",
-    ]
-    names = ("ours_ms", "ours, vectors_ms", "sqlite_ms", "in memory_ms")
-    for name, row in results.items():
-        if "namespaces" in name:
-            told = " | ".join(f"{row[column]:.3g}" for column in names)
-            lines.append(f"| {name} | {told} | {row['ours_over_sqlite']:.2f} |")
-    lines += ["", "| checkpointer | ours | `SqliteSaver` | ours ÷ SQLite |", "|---|---|---|---|"]
-    fresh: dict[str, Any] = {}
-    for name, row in results.items():
-        if name.endswith("bytes"):
-            lines.append(f"| {name} | {row['ours']:,} | {row['sqlite']:,} | {row['ours_over_sqlite']:.2f} |")
-        elif "in a fresh process" in name:
-            fresh = row
-        elif name.startswith("saver"):
-            told = f"{row['ours_ms']:.3g} ms | {row['sqlite_ms']:.3g} ms"
-            lines.append(f"| {name} | {told} | {row['ours_over_sqlite']:.2f} |")
-    lines += [
-        "",
-        f"In a fresh process the last checkpoint is read in {fresh['get_ms']:.0f} ms, and the thread is forgotten,"
-        f" files scrubbed, in {fresh['delete_thread_ms']:.0f} ms (`python -m benchmarks.langgraph`; all take turns in"
-        " one run).",
-    ]
-    return lines
-
-
 def proxy(results: dict[str, dict[str, Any]]) -> list[str]:
     """What the proxy adds to a request, against the same request asked directly in the same run."""
     named = {
@@ -431,14 +384,6 @@ def proxy(results: dict[str, dict[str, Any]]) -> list[str]:
         ]
         kept = f"{row['request_bytes_unchanged']:.0%}, {row['answer_bytes_unchanged']:.0%}"
         lines.append(f"| {words} | {shown[0]} | {shown[1]} | {shown[2]} | {kept} |")
-    return lines
-
-
-def proxy_caches(results: dict[str, dict[str, Any]]) -> list[str]:
-    lines = ["| | prompts | no packet | before the question | behind the system prompt |", "|---|---|---|---|---|"]
-    for name, row in results.items():
-        shares = " | ".join(f"{row[f'{place}_kept']:.0%}" for place in ("none", "question", "system"))
-        lines.append(f"| {name} | {row['prompts']} | {shares} |")
     return lines
 
 
@@ -499,11 +444,83 @@ def readme(results: dict[str, dict[str, Any]]) -> list[str]:
     return [*head, *(f"| {what} (`benchmarks.{name}`) | {got} | {other} |" for what, name, got, other in rows)]
 
 
+COST_ARMS = (
+    ("a, behind the prompt", "a: behind the system prompt", "#b8c0c8"),
+    ("b, before the question", "b: before the question", "#7d8a97"),
+    ("c, stable head", "c: stable head and a small packet", "#c9a24b"),
+    ("d, append-only", "d: append-only (default)", "#b3423a"),
+)
+COST_SETS = (
+    ("truth", "labelled stores"),
+    ("longmemeval", "LongMemEval"),
+    ("beam_100k", "BEAM 100K"),
+    ("locomo", "LoCoMo"),
+    ("realtalk", "REALTALK"),
+    ("tools", "tool runs"),
+)
+
+
+def cost(results: dict[str, dict[str, Any]]) -> list[str]:
+    """What memory costs by arm: billed input against no memory under each rule, and what was needed and there."""
+    lines = [
+        "| | turns | | OpenAI | Anthropic | Anthropic, 1,024 | Google | DeepSeek | repeated | needed there |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    names = ("openai", "anthropic", "anthropic-1024", "google", "deepseek")
+    for name, shown in COST_SETS:
+        for length in (20, 40, 100):
+            for arm, words, _ in COST_ARMS:
+                row = results.get(f"{name}, {length}, {arm}")
+                if row is None:
+                    continue
+                prices = " | ".join(f"{row[rule][0]:.2f}" for rule in names)
+                if arm.startswith("d"):
+                    prices = " | ".join("{:.2f} ({:.2f}–{:.2f})".format(*row[rule]) for rule in names)
+                needed = "{:.2f} ({:.2f}–{:.2f})".format(*row["present"]) if "present" in row else ""
+                lines.append(f"| {shown} | {length} | {words} | {prices} | {row['repeated'][0]:.2f} | {needed} |")
+    return lines
+
+
+def cost_drawing(results: dict[str, dict[str, Any]]) -> str:
+    """Billed input of forty turns against no memory, by set and arm, under OpenAI's rule."""
+    left, top, row, width, most = 150, 84, 58, 760, 10.0
+    height, ink = top + row * len(COST_SETS) + 16, 'fill="#1f2933"'
+    title = "Billed input of 40 turns, as a multiple of the same chat without memory (rule of OpenAI)"
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+        ' role="img" aria-labelledby="title" font-family="system-ui, sans-serif" font-size="12">',
+        f'<title id="title">{title}</title>',
+        f'<rect width="{width}" height="{height}" rx="10" fill="#fbfaf6"/>',
+        f'<text x="24" y="26" font-size="14" font-weight="600" {ink}>{title}</text>',
+    ]
+    for at, (_, shown, colour) in enumerate(COST_ARMS):
+        x, y = 24 + 330 * (at % 2), 40 + 18 * (at // 2)
+        parts += [
+            f'<rect x="{x}" y="{y}" width="10" height="10" fill="{colour}"/>',
+            f'<text x="{x + 16}" y="{y + 9}" {ink}>{shown}</text>',
+        ]
+    scale = (width - left - 70) / most
+    for at, (name, shown) in enumerate(COST_SETS):
+        y = top + row * at
+        parts.append(f'<text x="{left - 10}" y="{y + 28}" text-anchor="end" {ink}>{shown}</text>')
+        for bar, (arm, _, colour) in enumerate(COST_ARMS):
+            value = results[f"{name}, 40, {arm}"]["openai"][0]
+            length = min(value, most) * scale
+            parts += [
+                f'<rect x="{left}" y="{y + 12 * bar}" width="{length:.0f}" height="9" fill="{colour}"/>',
+                f'<text x="{left + length + 6:.0f}" y="{y + 12 * bar + 9}" font-size="10" {ink}>{value:.2f}</text>',
+            ]
+    one = left + scale
+    bottom = top + row * len(COST_SETS) - 8
+    parts.append(f'<path d="M{one:.0f} {top - 6} L{one:.0f} {bottom}" stroke="#1f2933" stroke-dasharray="3 3"/>')
+    return "\n".join([*parts, "</svg>", ""])
+
+
 RENDERERS = {
+    "cost": cost,
     "readme": readme,
     "hooks": hooks,
     "proxy": proxy,
-    "proxy_caches": proxy_caches,
     "trajectories": trajectories,
     "serve": serve,
     "ledger": ledger,
@@ -514,10 +531,9 @@ RENDERERS = {
     "prompts": prompts,
     "compaction": compaction,
     "compose": compose,
-    "verify_facts": verify_facts,
+    "verify_support": verify_support,
     "research": research,
     "peers_recall": peers_recall,
-    "langgraph": langgraph,
     "learning_model": learning_model,
     "learning": learning,
     "scale": scale,
@@ -546,15 +562,26 @@ SOURCES = {
 def filled(text: str) -> str:
     def fill(match: re.Match[str]) -> str:
         name = SOURCES.get(match[2], match[2])
-        return match[1] + "\n".join(RENDERERS[match[2]](results_of(name))) + "\n" + match[4]
+        lines = RENDERERS[match[2]](results_of(name))
+        if match[2] != "readme":  # its rows are of several files, and name the version
+            lines = [*lines, "", f"Measured on {measured_on(name)}."]
+        return match[1] + "\n".join(lines) + "\n" + match[4]
 
     return BLOCK.sub(fill, text)
 
 
 def results_of(name: str) -> dict[str, dict[str, Any]]:
-    document = json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text("utf-8"))
+    own = ROOT / "benchmarks" / name / "results" / f"{name}.json"
+    shared = ROOT / "benchmarks" / "results" / f"{name}.json"
+    document = json.loads((own if own.exists() else shared).read_text("utf-8"))
     results: dict[str, dict[str, Any]] = document["results"]
     return results
+
+
+def measured_on(name: str) -> str:
+    document = json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text("utf-8"))
+    day = datetime.fromisoformat(document["measured_at"])
+    return f"{day.day} {day:%B %Y}"
 
 
 def main() -> int:

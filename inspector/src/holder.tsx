@@ -12,11 +12,8 @@ const AGENT = "agent:";
 const RUNS_MAX = 1000;
 
 /** The address of something that the holder has. */
-export function held(place: Place, ...parts: string[]): string {
-  const of = place.query.get("of") ?? "";
-  if (of === "tenant") return at("tenants", place.tenant, ...parts);
-  if (of.startsWith(AGENT)) return at("tenants", place.tenant, "agents", of.slice(AGENT.length), ...parts);
-  return own(place, ...parts);
+export function held(place: Place, kind: "banks" | "rulebooks", ...parts: string[]): string {
+  return at("tenants", place.tenant, kind, place.query.get("of") || `user:${place.user}`, ...parts);
 }
 
 /** What an address within the same holder's pages keeps. */

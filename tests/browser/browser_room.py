@@ -53,7 +53,7 @@ def serve(memory: Any, **settings: Any) -> Iterator[str]:
     from muniment.surfaces.http.settings import ServerSettings
     from muniment.surfaces.inspector.app import inspector
 
-    server = make_server(memory, ServerSettings(port=0, **settings), beside={"/": inspector()})
+    server = make_server(memory, ServerSettings(port=0, **settings), beside={"/": inspector})
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:

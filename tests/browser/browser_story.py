@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import ferries
@@ -11,8 +12,7 @@ import ferries
 import muniment
 from muniment.core.outside.system import CountingIds
 from muniment.handles.memory import Memory
-from muniment.surfaces.cli.demo import rules as demo_rules
-from muniment.surfaces.cli.demo.story import Calendar
+from muniment.surfaces.cli.demo import Calendar
 
 QUESTION = "Who found Canal Kitchen, and what does Jiwoo say is the best thing there?"
 HOSTILE = (
@@ -131,14 +131,49 @@ def _research(mem: Memory, calendar: Calendar, folder: Path) -> None:
     study.check(ferries.DRAFT + ferries.SOURCES)
 
 
+COUNTING = {"domain_tag": "count", "task_family": "apples", "output_format": "json"}
+WEATHER = {"domain_tag": "weather", "task_family": "now"}
+
+
+class Counter:
+    """An agent that counts apples and often forgets to answer in JSON, unless its prompt asks for it."""
+
+    def __init__(self) -> None:
+        self.random = Random(7)
+
+    def agent(self, task: Any) -> str:
+        return self.answer(task.prompt)
+
+    def answer(self, prompt: str) -> str:
+        if "weather" in prompt:
+            return "Sunny, twelve degrees."
+        is_told = "Keep FORMAT:JSON_ONLY" in prompt
+        return '{"count": 1}' if is_told or self.random.random() < 0.4 else "There is one apple."
+
+    def verify(self, output: Any, task: str) -> Any:
+        """A count is one JSON document."""
+        broken = {
+            "verdict": "FAIL",
+            "outcome": "FAIL",
+            "reason_codes": ["format_leak"],
+            "violated_constraints": ["FORMAT:JSON_ONLY"],
+        }
+        if "weather" not in task:
+            try:
+                json.loads(output.text)
+            except ValueError:
+                return {"verifier_id": "shop", **broken}
+        return {"verifier_id": "shop", "verdict": "PASS", "outcome": "OK"}
+
+
 def _rules(mem: Memory, calendar: Calendar) -> None:
     calendar.turn_to("2026-10-20")
-    counter, book = demo_rules.Counter(), mem.rulebook(user_id="rosa")
+    counter, book = Counter(), mem.rulebook(user_id="rosa")
     runner = mem.runner(counter.agent, counter.verify, {"recall": False}, user_id="rosa", agent_id="counter")
     for number in range(14):
-        runner.run(f"Count the apples in box {number}.", intent=demo_rules.COUNTING)
+        runner.run(f"Count the apples in box {number}.", intent=COUNTING)
     for number in range(5):
-        runner.run(f"How is the weather in town {number}?", intent=demo_rules.WEATHER)
+        runner.run(f"How is the weather in town {number}?", intent=WEATHER)
     drafts = mem.bank(user_id="rosa").drafts()
     draft = next(each for each in drafts if "FORMAT:JSON_ONLY" in (each.proposed_rule.title or ""))
     rule_id = book.submit(draft.draft_id).id
@@ -149,11 +184,11 @@ def _rules(mem: Memory, calendar: Calendar) -> None:
     for number in range(60):
         task = f"Count the apples in basket {number}."
         run = mem.run(user_id="rosa", agent_id="counter", task_type="apples")
-        rules = run.learning.select_rules(intent=demo_rules.COUNTING)
+        rules = run.learning.select_rules(intent=COUNTING)
         run.observe("user", task)
         answer = counter.answer(f"{rules.text}\n{task}")
         run.observe("assistant", answer)
-        run.learning.learn(counter.verify(muniment_output(answer), task), intent=demo_rules.COUNTING)
+        run.learning.learn(counter.verify(muniment_output(answer), task), intent=COUNTING)
         if number % 10 == 9 and book.watch()[rule_id].decision != "stay":
             break
     book.add("Answer in one line.", ttl="days:1")

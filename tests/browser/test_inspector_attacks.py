@@ -101,7 +101,7 @@ def test_unknown_addresses_and_methods_are_refused_in_the_one_shape(reader: Read
 @pytest.fixture
 def locked(story: Path, tmp_path: Path) -> Iterator[tuple[str, str]]:
     """A server that asks for keys, and the key of one user."""
-    from muniment.surfaces.http.keys import KeyFile
+    from muniment.surfaces.http._keys import KeyFile
 
     keys = KeyFile(tmp_path / "keys.json", system_clock)
     made = keys.create("reader", tenant="default", user="ana", access="read")

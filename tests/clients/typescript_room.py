@@ -23,7 +23,7 @@ import pytest
 from client_tools import CLIENTS, DOCUMENTS, NODE_TOOLS, need, run
 
 from free_ports import free_port
-from muniment.surfaces.http.keys import KeyFile
+from muniment.surfaces.http._keys import KeyFile
 
 __all__ = ["PACKAGE", "Installed", "Served", "installed", "serving"]
 

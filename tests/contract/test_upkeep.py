@@ -44,7 +44,7 @@ from muniment.store import forget as forget_room
 from muniment.store import scrub as scrub_room
 from muniment.store.background.leases import LeaseLost, StillLeases, check_fence, take_free, take_over
 from muniment.store.items import select_items
-from muniment.surfaces.cli import upkeeping
+from muniment.surfaces.cli import store as store_commands
 from products import for_each
 from upkeep_room import SameSalts, clock_ahead, leases, load, made, users_waiting, worker
 
@@ -618,7 +618,7 @@ def test_whoever_goes_on_for_one_tenant_scrubs_nothing(tmp_path: Path, monkeypat
             assert upkeep.run().is_idle
         call = SimpleNamespace(memory=mem)
         with pytest.raises(InvalidInput, match="whole store"):
-            next(upkeeping._watched(call, 1.0, kinds=["scrub"], tenant_id="default"))  # type: ignore[arg-type]
+            next(store_commands._watched(call, 1.0, kinds=["scrub"], tenant_id="default"))  # type: ignore[arg-type]
 
 
 @for_each("kinds", [["indices"], [], "everything", [None], 7])

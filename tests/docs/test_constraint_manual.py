@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from muniment.surfaces.cli.commands.checking import FIRST_FILE
+from muniment.surfaces.cli.check import FIRST_FILE
 from muniment.testing.constraint_examples import EXAMPLES, PolitenessJudge
 from muniment.verify._constraint import KINDS
 from muniment.verify.constraint_files import read_constraints

@@ -18,7 +18,7 @@ import pytest
 from page_player import MUNIMENT, blocks_of, is_shown
 
 from model_server import Chat, Server, serving
-from muniment.surfaces.cli.tree import TREE
+from muniment.surfaces.cli.main import TREE
 from muniment.surfaces.settings import NAMES
 from planted_model import HOLDS
 from products import for_each

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import muniment
-from muniment.surfaces.cli.tree import TREE
+from muniment.surfaces.cli.main import TREE
 
 GUIDE = Path(__file__).parent.parent.parent / "docs" / "guides" / "learning.md"
 
@@ -22,12 +21,6 @@ def test_the_commands_run_as_they_stand(tmp_path: Path, muniment_line: str) -> N
     (block,) = re.findall(
         r"(?:^    .*\n)+", GUIDE.read_text("utf-8").partition("## On the command line")[2], re.MULTILINE
     )
-    note = {
-        "schema_version": "0.5.15", "memory_id": "rm_1", "kind": "episode", "created_at": "2026-01-01T00:00:00Z",
-        "status": "active", "summary": "Numbers are on the receipt.",
-    }  # fmt: skip
-    actions = [{"op": "WRITE", "target_store": "ReasoningBank", "payload": note}]
-    (tmp_path / "actions.json").write_text(json.dumps({"plan_id": "p1", "actions": actions}), "utf-8")
     with muniment.open(tmp_path / "agent.db") as mem:
         run = mem.run(user_id="ana", agent_id="clerk", run_id="run_7")
         run.observe("user", "Find order 7.")
@@ -38,15 +31,8 @@ def test_the_commands_run_as_they_stand(tmp_path: Path, muniment_line: str) -> N
         ["bash", "-c", muniment_ + block], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    for piece in ("0 hints", "episode:  mem_", "p1 would be applied", "p1 is applied", "p1 is undone", "1 seed\n"):
+    for piece in ("0 hints", "episode:      mem_"):
         assert piece in done.stdout
-
-
-def test_every_command_is_in_the_guide() -> None:
-    text = GUIDE.read_text("utf-8")
-    for group in ("bank", "plan", "reuse"):
-        for name in TREE["learn"].entries[group].entries:
-            assert f"muniment learn {group} {name}" in text or f"`{group} {name}`" in text, f"{group} {name}"
 
 
 def test_the_guide_is_one_page_and_names_what_people_type() -> None:

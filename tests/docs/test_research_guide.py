@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from muniment.surfaces.cli.tree import TREE
+from muniment.surfaces.cli.main import TREE
 
 GUIDE = Path(__file__).parent.parent.parent / "docs" / "guides" / "research.md"
 

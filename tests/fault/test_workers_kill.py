@@ -68,7 +68,7 @@ def until(holds: Callable[[], Any], seconds: float = 90.0) -> Any:
 def serving(folder: Path, name: str, *arguments: str) -> Iterator[Process]:
     """`muniment serve` in a process of its own, once it has said where it is and answers there."""
     log, out = folder / f"{name}.log", folder / f"{name}.out"
-    command = [sys.executable, "-m", "muniment", "serve", "--json", *arguments]
+    command = [sys.executable, "-m", "muniment", "serve", "--auth", "auto", "--json", *arguments]
     with log.open("wb") as stderr, out.open("wb") as stdout:
         process = subprocess.Popen(command, cwd=folder, stdout=stdout, stderr=stderr)
     try:
@@ -225,7 +225,21 @@ def test_workers_end_with_who_started_them_and_a_start_that_fails_says_so(tmp_pa
         until(lambda: not any(map(is_alive, workers)))
     (tmp_path / "muniment.toml").write_text('[mcp]\nlevel = "nobody"\n')  # which the workers alone read
     named = ["--config", "muniment.toml"]
-    command = [sys.executable, "-m", "muniment", *named, "serve", "--db", "other.db", "--port", "0", "--workers", "2"]
+    command = [
+        sys.executable,
+        "-m",
+        "muniment",
+        *named,
+        "serve",
+        "--auth",
+        "auto",
+        "--db",
+        "other.db",
+        "--port",
+        "0",
+        "--workers",
+        "2",
+    ]
     broken = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
     assert (broken.returncode, broken.stdout) == (1, b"")
     assert b"the workers cannot start" in broken.stderr

@@ -11,7 +11,7 @@ from muniment import errors
 from muniment.contracts.kinds import ALL_KINDS
 from muniment.core.policy import Policy
 from muniment.core.record import Record
-from muniment.surfaces.cli.tree import TREE
+from muniment.surfaces.cli.main import TREE
 from muniment.surfaces.operations.rows import OPERATIONS
 from muniment.surfaces.operations.signatures import public_members
 from muniment.surfaces.operations.table import HANDLES, SUBHANDLES, class_at
@@ -88,7 +88,13 @@ def test_llms_txt_has_the_form_that_readers_of_it_expect() -> None:
     assert lines[0] == "# muniment"
     assert lines[1] == ""
     assert lines[2].startswith("> ")
-    assert [line for line in lines if line.startswith("## ")] == ["## Docs", "## Guides", "## Reference", "## Optional"]
+    assert [line for line in lines if line.startswith("## ")] == [
+        "## Docs",
+        "## Questions",
+        "## Guides",
+        "## Reference",
+        "## Optional",
+    ]
     after = lines[lines.index("## Docs") :]
     assert all(LINKS.match(line) for line in after if line and not line.startswith("## "))
 

@@ -45,7 +45,10 @@ KNOWN = {
     ("learning/listing.py", "_changes"): "of a LessonChange that is shown: read off the versions, and never written",
     ("learning/plans.py", "ended_draft"): "of a plan: applied, aborted, undone",
     ("rules/rulebook.py", "_next"): "evidence added to a rule, whose status stays",
-    ("surfaces/cli/commands/rules_view.py", ""): "what the option --stage is for",
+    ("surfaces/cli/learn.py", ""): "the help of the option --stage",
+    ("surfaces/cli/rules.py", ""): "the help of the option --stage",
+    ("surfaces/cli/rules.py", "_show_list"): "rows of a table",
+    ("surfaces/cli/rules.py", "_show_rule"): "rows of a table",
 }
 """Places that give a record of a bank a status which is not a plain harmless word, and why none of them activates."""
 

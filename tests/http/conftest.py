@@ -20,8 +20,8 @@ from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.store.engines.opening import open_engine
 from muniment.store.engines.postgres import PostgresEngine
+from muniment.surfaces.http._keys import KeyFile
 from muniment.surfaces.http.app import create_app
-from muniment.surfaces.http.keys import KeyFile
 from muniment.surfaces.http.settings import ServerSettings
 
 ENGINES = ("memory", "sqlite", "postgres")

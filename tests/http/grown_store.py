@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from http_support import owner_at
 from other_requests import KINDS
 from other_scopes import PASSED, holdings, propose_none
 from starlette.testclient import TestClient
@@ -84,6 +85,7 @@ class Grown:
             names |= {"tenant_id": "default", "user_id": self.owner.rpartition(":")[2], "rule_id": self.rule}
         if operation.id == "memory.users":  # each is told with all of its sessions and runs
             names["tenant_id"] = "crowd"
+        names["owner"] = owner_at(route.level, names["user_id"], names["agent_id"])
         path = route.template
         for name in operation.named_in(path):
             path = path.replace(f"{{{name}}}", names[name])

@@ -17,6 +17,7 @@ from muniment.core.ports.engine import Reader, Row, Select
 from muniment.handles.memory import Memory
 from muniment.surfaces.http.app import create_app
 from muniment.surfaces.http.settings import ServerSettings
+from muniment.surfaces.operations.table import owner_name
 
 Serve = Callable[..., TestClient]
 TENANT = "/v1/tenants/default"
@@ -27,9 +28,15 @@ def address(route: Any, **names: str) -> str:
     """The path of a route with these names, or some."""
     path: str = route.template
     usual = {"tenant_id": "default", "user_id": "ana", "run_id": "r1", "corpus_id": "notes", "agent_id": "solver"}
+    usual["owner"] = owner_at(route.level, "ana", "solver")
     for name in route.operation.named_in(path):
         path = path.replace(f"{{{name}}}", quote((usual | names).get(name, f"no_{name}"), safe=""))
     return path
+
+
+def owner_at(level: str, user_id: str, agent_id: str) -> str:
+    """Whose a bank or a rulebook at a level is, as an address names it."""
+    return owner_name(user_id if level == "user" else None, agent_id if level == "agent" else None)
 
 
 def bearer(token: str) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """What clients rely on of an OpenAPI document, as lines: addresses with what they take, schemas with their fields.
 
-`tests/golden/http_surface.txt` is what `lines_of` made of the document before it was tagged, named and bounded for
-generators of clients. That document was the one of 0.1 but for what was added.
+`tests/golden/http_surface.txt` is what `lines_of` made of the document when decision 0060 had taken away the operations
+that serve no task of a remote caller.
 """
 
 from __future__ import annotations

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote, urlencode
 
+from http_support import owner_at
 from other_scopes import ACTOR, PASSED, Ids
 
 from effort import SOAK
 from muniment.surfaces.http.routing import Route, routes_of
 from muniment.surfaces.operations.rows import OPERATIONS
+from muniment.surfaces.operations.table import owner_named
 
 __all__ = ["Asked", "requests"]
 
@@ -50,8 +52,8 @@ TRACED = {
 }
 BODIES: dict[str, list[Any]] = {
     "memory.run": [{"run_id": "@run"}, {"run_id": "@run", "start": True}, {"session_id": "@session"}],
-    "memory.resume": [{}, {"repair": True}],
     "memory.learn": [{"verifier_result": PASSED}],
+    "memory.resume": [{}, {"repair": True}],
     "memory.resolve": [{"pointer": "@event"}, {"pointer": {"chunk_id": "@chunk", "corpus_id": "@corpus"}}],
     "memory.forget": [{"event": "@event"}, {"fact": "@fact"}, {"session": "@session"}],
     "memory.resolve_answer": [{"answer": "Oslo [1]."}],
@@ -78,15 +80,11 @@ BODIES: dict[str, list[Any]] = {
     "run.dispute": [{}, {"sources": ["@event"]}],
     "run.retract": [{}, {"sources": ["@event"]}],
     "run.procedure": [{"task_type": "generic", "content": {"steps": ["x"]}, "sources": ["@event"]}],
-    "run.use_procedures": [{"procedure_ids": ["@procedure"]}],
     "run.insight": [{"type_": "hypothesis", "statement": "x", "sources": ["@event"]}],
-    "run.judge_insight": [{"state": "testing"}, {"state": "testing", "sources": ["@event"]}],
-    "run.promote_insight": [{"key": "k"}],
     "run.propose": [{"key": "k", "value": 1, "sources": ["@event"]}],
     "run.decide": [{"accept": False, "reason": "x"}, {"accept": True}],
     "run.summarize": [{"text": "x", "sources": ["@event"]}],
     "run.extract": [{"event_ids": ["@event"]}],
-    "run.unheard": [{"event_ids": ["@event"]}],
     "run.search": [{"query": "tea"}],
     "run.compose": [
         {"purpose": "planner", "query": "tea"},
@@ -126,10 +124,6 @@ BODIES: dict[str, list[Any]] = {
     "study.give_up": [{"perspective_id": "@event", "reason": "x"}],
     "study.supply": [{"sources": [{"url": "https://example.org/", "text": "x"}]}],
     "study.check": [{"draft": "x"}],
-    "bank.plan": [
-        {"plan": [{"op": "PIN", "target_store": "ReasoningBank", "target_ids": ["@memory"]}]},
-        {"plan": {"schema_version": "0.5.15", "plan_id": "@plan", "created_at": "2026-01-01T00:00:00Z", "actions": []}},
-    ],
     "bank.add_lesson": [
         {"text": "Ask for the size first", "when": "a cup is ordered"},
         {"text": "Ask where they live", "when": "tea is ordered", "evidence": ["@event"]},
@@ -158,12 +152,9 @@ BODIES: dict[str, list[Any]] = {
     "threads.checkpoints": [{}, {"thread_id": "@thread"}],
     "threads.copy": [{"thread_id": "@thread", "to": "t"}, {"thread_id": "thread-own", "to": "@thread"}],
     "threads.forget": [{"thread_id": "@thread"}],
-    "rulebook.lint": [{"rule": "@rule"}],
     "rulebook.select": [{}, {"run_id": "@run"}],
     "rulebook.submit": [{"draft": "@event"}],
     "rulebook.add": [{"body": "Say less."}],
-    "rulebook.add_tests": [{"specs": []}],
-    "rulebook.gate": [{"agent": "x"}],
     "rulebook.retire": [{"reason": "x"}],
     "rulebook.rollback": [{"to": 0}],
 }  # fmt: skip
@@ -173,14 +164,13 @@ QUERIES: dict[str, dict[str, str]] = {
     "memory.turns": {"session_id": "@session", "run_id": "@run"},
     "memory.episodes": {"session_id": "@session"},
     "memory.export": {"session_id": "@session"},
-    "memory.drift": {"run_id": "@run"},
     "corpus.documents": {"document_ids": "@document"},
     "run.fact_history": {"key": "user.city"},
     **{key: {"user_at": "1"} for key in ("values.get", "values.search", "values.namespaces", "values.sweep")},
 }
 CHOSEN = {
     "memory.run run_id", "memory.research run_id", "run.observe id", "run.observe_tool id", "run.observe_many id",
-    "run.claim id", "bank.plan plan_id",
+    "run.claim id",
 }  # fmt: skip
 """Where a caller chooses an id for something new: one that its tenant has is refused, whosever it is."""
 
@@ -202,11 +192,13 @@ class Asked(NamedTuple):
     @property
     def names(self) -> dict[str, str]:
         """What the path says of its parameters."""
-        return {
+        named = {
             part[1:-1]: unquote(said)
             for part, said in zip(self.route.template.split("/"), self.path.partition("?")[0].split("/"), strict=True)
             if part.startswith("{")
         }
+        owner = owner_named(named.get("owner", ""))
+        return named if owner is None else named | owner[1]
 
     @property
     def chooses(self) -> bool:
@@ -243,6 +235,7 @@ def path_of(route: Route, own: Ids, **other: str) -> str:
     tenant_id, user_id = ACTOR
     names = {"tenant_id": tenant_id, "user_id": user_id, "agent_id": "agent", "space": "space"}
     names |= {name: own[kind] for name, kind in KINDS.items()}
+    names["owner"] = owner_at(route.level, user_id, "agent")
     if "/research/" in route.template:
         names["run_id"] = own["study"]
     path = route.template

@@ -18,7 +18,7 @@ from muniment import aio
 from muniment.errors import Closed, Forbidden, InvalidInput, NotFound, StorageFailure, Unauthorized
 from muniment.memory.corpus import Corpus
 from muniment.surfaces.client.remote import RemoteMemory
-from muniment.surfaces.http.keys import KeyFile
+from muniment.surfaces.http._keys import KeyFile
 
 URL = "http://localhost"
 WAIT_S = 60

@@ -38,7 +38,7 @@ from muniment.errors import (
     Unauthorized,
 )
 from muniment.handles.memory import Memory
-from muniment.surfaces.http.keys import KeyFile
+from muniment.surfaces.http._keys import KeyFile
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent

@@ -20,9 +20,9 @@ from muniment.core.outside.system import TickingClock
 from muniment.errors import InvalidInput, NotFound
 from muniment.handles.memory import Memory
 from muniment.surfaces.cli.main import cli
-from muniment.surfaces.http.keys import KeyFile, lifetime
+from muniment.surfaces.http._keys import KeyFile, lifetime
 from muniment.surfaces.http.routing import routes_of
-from muniment.surfaces.http.serving import check_safe
+from muniment.surfaces.http.serving import first_key, warnings_of
 from muniment.surfaces.http.settings import ServerSettings, is_loopback, load_server_settings
 from muniment.surfaces.operations.rows import OPERATIONS
 from products import for_each
@@ -373,11 +373,19 @@ def test_keys_are_asked_for_where_others_can_reach_it(host: str, auth: str, asks
     assert ServerSettings(host=host, auth=auth).asks_for_keys is asks
 
 
-def test_a_server_that_nobody_could_use_does_not_start_and_an_open_one_warns() -> None:
-    with pytest.raises(InvalidInput, match="no keys"):
-        check_safe(ServerSettings(host="0.0.0.0"), has_keys=False)
-    assert "auth is off" in check_safe(ServerSettings(host="0.0.0.0", auth="off"), has_keys=False)[0]
-    assert check_safe(ServerSettings(), has_keys=False) == []
+def test_a_server_is_started_with_keys_and_an_open_one_says_so(tmp_path: Path, keys: KeyFile) -> None:
+    assert load_server_settings({}, {}).asks_for_keys
+    assert not load_server_settings({"auth": "off"}, {}).asks_for_keys
+    assert not load_server_settings({"auth": "auto"}, {}).asks_for_keys
+    assert load_server_settings({"auth": "auto", "host": "0.0.0.0"}, {}).asks_for_keys
+    assert "everyone on its networks" in warnings_of(ServerSettings(host="0.0.0.0", auth="off"))[0]
+    assert "every program and user of this machine" in warnings_of(ServerSettings(auth="off"))[0]
+    assert warnings_of(ServerSettings(auth="on")) == []
+    token = first_key(keys)
+    assert token is not None
+    assert keys.find(token) is not None
+    assert first_key(keys) is None, "only where there is none"
+    assert keys.path.stat().st_mode & 0o777 == 0o600
     assert not is_loopback("127.0.0.1.evil.example")
 
 

@@ -24,7 +24,7 @@ def test_a_lesson_is_added_once_and_refused_with_a_reason(serve: Serve) -> None:
         run.observe("user", "Fix cart.py")
         run.observe_tool("run_tests", args={"path": "tests/test_cart.py"}, content="3 passed after cart.py was edited")
         client = serve(memory)
-        path = f"{ANA}/bank/lessons"
+        path = f"{TENANT}/banks/user:ana/lessons"
         made = client.post(path, json=SAID | {"evidence": ["run_1"]})
         assert made.status_code == 201, made.text
         assert made.json()["fate"] == "written"
@@ -34,11 +34,12 @@ def test_a_lesson_is_added_once_and_refused_with_a_reason(serve: Serve) -> None:
         assert (wrong.json()["code"], wrong.json()["details"]["reason"]) == ("lesson_refused", "not_in_evidence")
         assert client.post(path, json={"text": "Ask first, then act", "evidence": ["none"]}).status_code == 404
         assert (
-            client.post(f"{TENANT}/bank/lessons", json={"text": "Ask first, then act", "when": "x"}).status_code == 201
+            client.post(f"{TENANT}/banks/tenant/lessons", json={"text": "Ask first, then act", "when": "x"}).status_code
+            == 201
         )
         run.finish(verifier_result=PASS, intent={"task_family": "coding"})
-        listed = client.get(f"{ANA}/bank/lesson-reports").json()["items"]
-        assert [each["fate"] for each in listed[0]["proposals"]] == ["written", "refused"]
+        report = memory.bank(user_id="ana").lesson_reports()[0]
+        assert [each.fate for each in report.proposals] == ["written", "refused"]
 
 
 def test_over_a_connection_it_is_the_same_and_no_model_is_given(serve: Serve) -> None:
@@ -50,7 +51,6 @@ def test_over_a_connection_it_is_the_same_and_no_model_is_given(serve: Serve) ->
             assert bank.get(added.lesson_id).record["summary"] == "When a refund: Ask for the order number first."
             with pytest.raises(LessonRefused):
                 bank.add_lesson("Ask for the order number first")
-            assert bank.lesson_reports() == []
             run = mem.run(user_id="ana")
             run.observe("user", "Fix it")
             with pytest.raises(InvalidInput, match="over a connection"):

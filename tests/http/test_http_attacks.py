@@ -24,8 +24,8 @@ from uvicorn.server import ServerState
 import muniment
 from muniment.core.outside.system import CountingIds, TickingClock, system_clock
 from muniment.handles.memory import Memory
+from muniment.surfaces.http._keys import KeyFile
 from muniment.surfaces.http.heads import HEAD_BYTES_MAX, protocol_for
-from muniment.surfaces.http.keys import KeyFile
 from muniment.surfaces.http.routing import routes_of
 from muniment.surfaces.http.serving import make_server
 from muniment.surfaces.http.settings import ServerSettings

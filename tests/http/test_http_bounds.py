@@ -19,6 +19,7 @@ from muniment.surfaces.operations.openapi import openapi_text
 DOCUMENT = json.loads(openapi_text())
 NAMES = {
     "tenant_id": "default",
+    "owner": "user:ana",
     "user_id": "ana",
     "run_id": "r1",
     "agent_id": "agent",
@@ -31,8 +32,6 @@ NAMES = {
 BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 GIVEN = {"sources": ["e1"], "agent": {"answers": []}, "query": "Where?", "event": "ACT_DONE", "role": "user"}
 NOT_REACHED = {
-    ("rulebook.gate", "timeout_s"): "an agent is a function, which does not cross the wire",
-    ("run.promote_insight", "scope_level"): "what it becomes is asked for first",
     ("run.learn", "level"): "what the verifier said is read first",
     ("run.observe_tool", "trust"): "a tool's word may be lowered only, and most choices would raise it",
 }

@@ -12,9 +12,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from http_support import owner_at
 
-from muniment.errors import Forbidden
-from muniment.surfaces.client import kept, remote, subhandles
+from muniment.errors import Forbidden, InvalidInput
+from muniment.surfaces.client import proxies, remote
 from muniment.surfaces.http.routing import Router, routes_of
 from muniment.surfaces.operations.naming import CORE
 from muniment.surfaces.operations.openapi import core_text, openapi, openapi_bytes, openapi_text
@@ -32,16 +33,7 @@ REMOTE = {
     "study": remote.RemoteStudy,
     "bank": remote.RemoteBank,
     "rulebook": remote.RemoteRulebook,
-    "values": kept.RemoteValueSpace,
-    "threads": kept.RemoteThreadSpace,
-    "memory.ledger": subhandles.RemoteMemoryLedger,
-    "memory.log": subhandles.RemoteMemoryLog,
-    "memory.learning": subhandles.RemoteMemoryLearning,
-    "memory.store": subhandles.RemoteMemoryStore,
-    "run.log": subhandles.RemoteRunLog,
-    "run.memory": subhandles.RemoteRunMemory,
-    "run.learning": subhandles.RemoteRunLearning,
-    "run.ledger": subhandles.RemoteRunLedger,
+    **{place: proxies.proxy_class(place) for place in ("values", "threads", *SUBHANDLES)},
 }
 INHERITED = {"memory.runner", "corpus.add_file", "study.collect", "run.scope", "run.run_id",
              "corpus.corpus_id", "study.run_id", "study.run", "bank.name", "rulebook.name",
@@ -90,14 +82,22 @@ def test_over_the_wire_an_operation_is_named_as_if_its_handle_had_no_others_on_i
 
 def test_addresses_are_unique_and_found() -> None:
     routes = list(routes_of(OPERATIONS))
-    assert len({(route.operation.method, route.template) for route in routes}) == len(routes)
+    named = {(each.operation.method, each.template, "{owner}" in each.template and each.level) for each in routes}
+    assert len(named) == len(routes)
     router = Router(routes)
     for route in routes:
         names = route.operation.named_in(route.template)
-        asked = tuple(f"a/{part[1:-1]}" if part.startswith("{") else part for part in route.template.split("/")[1:])
+        wanted = {name: f"a/{name}" for name in names}
+        if "owner" in names:
+            wanted["owner"] = owner_at(route.level, "a/user", "a/agent")
+        asked = tuple(wanted[part[1:-1]] if part.startswith("{") else part for part in route.template.split("/")[1:])
         found = router.find(route.operation.method, asked)
         assert found.route == route
-        assert found.names == {name: f"a/{name}" for name in names}
+        ids = {"user": {"user_id": "a/user"}, "agent": {"agent_id": "a/agent"}}
+        assert found.names == wanted | (ids.get(route.level, {}) if "owner" in names else {})
+    for wrong in ("", "ana", "user:", "agent:", "tenant:x", "User:ana"):
+        with pytest.raises(InvalidInput):
+            router.find("GET", ("v1", "tenants", "t", "banks", wrong or "-", "lessons"))
 
 
 @for_each("place", PLACES)

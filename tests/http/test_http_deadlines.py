@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from http_support import ANA, TENANT, Serve, bearer, running
+from http_support import ANA, TENANT, Serve, running
 from starlette.requests import Request
 from test_http_lanes import held
 
@@ -26,8 +26,8 @@ from muniment.handles.memory import Memory
 from muniment.handles.run import Run
 from muniment.store.engines._sql import SqlReader
 from muniment.surfaces.http import calls
-from muniment.surfaces.http.access import OPEN, authenticate
-from muniment.surfaces.http.keys import KeyFile
+from muniment.surfaces.http._guard import OPEN, Caller
+from muniment.surfaces.http._keys import KeyFile
 from muniment.surfaces.http.lanes.admission import how_long
 from muniment.surfaces.http.lanes.deadlines import seconds_of
 from muniment.surfaces.http.settings import ServerSettings
@@ -230,7 +230,7 @@ def test_a_bad_time_is_refused_before_anything_is_done(serve: Serve) -> None:
 
 def test_a_key_has_a_time_of_its_own(keys: KeyFile) -> None:
     made = keys.create("k", tenant="default", request_seconds_max=7)
-    caller = authenticate(keys, bearer(made.token)["Authorization"])
+    caller = Caller(made.key.key_id, "default", None, "write", request_seconds_max=made.key.request_seconds_max)
     request = Request({"type": "http", "headers": [(b"prefer", b"wait=600")]})
     settings = ServerSettings()
 

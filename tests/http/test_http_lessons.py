@@ -13,7 +13,7 @@ from muniment.surfaces.http.app import create_app
 from muniment.surfaces.http.settings import ServerSettings
 from products import for_each
 
-AT = "/v1/tenants/default/users/ana/bank/lessons"
+AT = "/v1/tenants/default/banks/user:ana/lessons"
 TEXT = "Look it up by its number."
 
 
@@ -45,14 +45,14 @@ def test_lessons_are_paged(client: TestClient) -> None:
     newest = client.get(AT, params={"order": "desc", "limit": 1}).json()["items"]
     assert [each["lesson_id"] for each in newest] == ["tac_2"]
     assert client.get(AT, params={"stage": "suspended"}).json()["items"] == []
-    tenants = client.get("/v1/tenants/default/bank/lessons").json()["items"]
+    tenants = client.get("/v1/tenants/default/banks/tenant/lessons").json()["items"]
     assert [each["lesson_id"] for each in tenants] == ["tac_tenant"]
 
 
 def test_a_lesson_is_signed_dropped_and_undone(client: TestClient) -> None:
     signed = client.post(f"{AT}/tac_0/sign", json={"signed_by": "rosa"}).json()
     assert signed["lesson"]["signed"] is True
-    plans = "/v1/tenants/default/users/ana/bank/plans"
+    plans = "/v1/tenants/default/banks/user:ana/plans"
     assert client.post(f"{plans}/{signed['plan_id']}/undo").status_code == 200
     dropped = client.post(f"{AT}/tac_0/drop", json={"reason": "the shop has changed"}).json()
     assert dropped["lesson"]["stage"] == "retired"

@@ -19,6 +19,7 @@ from muniment.surfaces.client.connection import Ask, Connection
 from muniment.surfaces.http.handles import open_handle
 from muniment.surfaces.http.routing import MatchedRoute, Route, routes_of
 from muniment.surfaces.operations.rows import OPERATIONS
+from muniment.surfaces.operations.table import owner_named
 
 LINES = {"Accept": "application/x-ndjson"}
 BAD: tuple[tuple[str, Any], ...] = (("limit", 0), ("limit", -5), ("cursor", "xx"), ("cursor", "WyJ4eCJd"))
@@ -40,6 +41,8 @@ class Door:
         self._shape = route.operation.shape.inner  # type: ignore[attr-defined]
         names = dict(zip(route.template.split("/"), store.path(route).split("/"), strict=True))
         self._names = {part[1:-1]: value for part, value in names.items() if part.startswith("{")}
+        owner = owner_named(self._names.get("owner", ""))
+        self._names |= {} if owner is None else owner[1]
         self._asked: dict[str, Any] = {}
         if any(each.name == "key" and each.is_required for each in route.operation.parameters(route.template)):
             self._asked["key"] = "user.city"

@@ -17,8 +17,8 @@ from starlette.testclient import TestClient
 import muniment
 from muniment.errors import InvalidInput
 from muniment.handles.memory import Memory
+from muniment.surfaces.http._keys import KeyFile
 from muniment.surfaces.http.app import create_app
-from muniment.surfaces.http.keys import KeyFile
 from muniment.surfaces.http.metrics.cells import CELLS_MAX, Cells, Counted
 from muniment.surfaces.http.metrics.counting import Metrics
 from muniment.surfaces.http.metrics.families import BUCKETS_S, FAMILIES
@@ -53,7 +53,7 @@ def test_requests_are_told_by_their_template_and_nobody_by_name(serve: Serve) ->
     assert page.of("muniment_http_request_duration_seconds_sum", route=EVENTS) > 0
     assert page.of("muniment_http_errors_total", code="invalid_record") == 1
     assert page.of("muniment_http_errors_total", code="unknown_route") == 1
-    assert page.of("muniment_http_requests_in_flight") == 0
+    assert page.of("muniment_http_requests_in_flight") == 1, "the one that reads the page"
     assert page.labels("method") == {"GET", "POST", "other"}
     assert page.of("muniment_store_entries") == 4, "the run's beginning, and three events"
     assert page.of("muniment_store_tenants") == 1
@@ -110,7 +110,7 @@ def test_a_stream_is_counted_and_its_length_is_no_latency(tmp_path: Path) -> Non
             assert next(lines)
             page = read(httpx2.get(f"{url}/metrics").text)
             assert page.of("muniment_http_streams_open") == 1
-            assert page.of("muniment_http_requests_in_flight") == 1
+            assert page.of("muniment_http_requests_in_flight") == 2, "the stream, and the one that reads the page"
         route = "/v1/tenants/{tenant_id}/users/{user_id}/changes"
         while page.of("muniment_http_requests_total", route=route) < 1:
             page = read(httpx2.get(f"{url}/metrics").text)

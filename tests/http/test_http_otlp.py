@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 import muniment
 from muniment.handles.memory import Memory
-from muniment.surfaces.http.keys import KeyFile
+from muniment.surfaces.http._keys import KeyFile
 
 CAPTURED = Path(__file__).parents[1] / "unit" / "traces" / "captured"
 STRANDS = (CAPTURED / "strands.traces.json").read_bytes()  # names ana in each span

@@ -29,7 +29,18 @@ TALK = {"role": "user", "content": "x"}
 def serving(folder: Path, *arguments: str, port: int | None = None) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The command in a process of its own, and its address once it is ready."""
     number = port or free_port()
-    command = [sys.executable, "-m", "muniment", "serve", "--db", str(folder / "store.db"), "--port", str(number)]
+    command = [
+        sys.executable,
+        "-m",
+        "muniment",
+        "serve",
+        "--auth",
+        "auto",
+        "--db",
+        str(folder / "store.db"),
+        "--port",
+        str(number),
+    ]
     with (folder / "log").open("a") as log:
         process = subprocess.Popen([*command, *arguments], cwd=folder, stdout=subprocess.DEVNULL, stderr=log, text=True)
         url = f"http://127.0.0.1:{number}"
@@ -145,10 +156,10 @@ def test_slow_bodies_are_given_up_on(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert httpx2.get(f"{url}/v1/ready").status_code == 200
 
 
-def test_it_does_not_start_where_nobody_could_ask_or_the_port_is_wrong(tmp_path: Path) -> None:
+def test_it_does_not_start_with_a_wrong_port_or_certificate(tmp_path: Path) -> None:
     def refused(*arguments: str) -> dict[str, Any]:
         done = subprocess.run(
-            [sys.executable, "-m", "muniment", "serve", "--json", *arguments],
+            [sys.executable, "-m", "muniment", "serve", "--auth", "auto", "--json", *arguments],
             cwd=tmp_path,
             capture_output=True,
             text=True,
@@ -158,9 +169,45 @@ def test_it_does_not_start_where_nobody_could_ask_or_the_port_is_wrong(tmp_path:
         shape: dict[str, Any] = json.loads(done.stderr.splitlines()[-1])
         return shape
 
-    assert refused("--host", "0.0.0.0")["hint"].startswith("muniment store keys create")
     assert refused("--port", "99999")["path"] == "$.port"
     assert refused("--tls-cert", "nothing.pem")["code"] == "invalid_input"
+
+
+def test_the_first_start_makes_a_key_and_prints_a_link_with_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "muniment", "serve", "--port", str(port := free_port())]
+    url = f"http://127.0.0.1:{port}"
+
+    def start() -> tuple[subprocess.Popen[str], str]:
+        process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        while process.poll() is None and not _is_ready(port):
+            time.sleep(0.02)
+        return process, url
+
+    def stop(process: subprocess.Popen[str]) -> str:
+        process.terminate()
+        assert process.stdout is not None
+        said = process.stdout.read()
+        process.stdout.close()
+        process.wait()
+        return said
+
+    process, _ = start()
+    asked = f"{url}/v1/tenants/default/users/ana/runs"
+    without, page = httpx2.get(asked).status_code, httpx2.get(f"{url}/").status_code
+    first = stop(process)
+    token = next(line for line in first.splitlines() if line.startswith("open")).partition("#key=")[2]
+    assert (without, page) == (401, 200)
+    assert f"{url}/#key={token}" in first
+    assert (tmp_path / "muniment.keys.json").stat().st_mode & 0o777 == 0o600
+    assert token.rpartition("_")[2] not in (tmp_path / "muniment.keys.json").read_text()
+    process, _ = start()
+    try:
+        assert httpx2.get(asked, headers={"Authorization": f"Bearer {token}"}).status_code == 200
+        with muniment.connect(url, key=token) as mem:
+            assert mem.run(user_id="ana").observe("user", "x").seq == 2
+    finally:
+        second = stop(process)
+    assert "#key=" not in second, "a key is shown once"
 
 
 @pytest.mark.soak

@@ -9,7 +9,7 @@ import threading
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -31,14 +31,14 @@ from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.store.engines.opening import open_engine
 from muniment.store.engines.sqlite import SqliteEngine
+from muniment.surfaces.http._guard import SharedRates, block_of
+from muniment.surfaces.http._keys import FRESH_S, StoredKeys, are_stored
 from muniment.surfaces.http.app import create_app
 from muniment.surfaces.http.settings import ServerSettings
 from muniment.surfaces.operations.rows import OPERATIONS
 from muniment.surfaces.operations.works import TRIES_MAX, Works
-from muniment.surfaces.processes.rates import SharedRates, block_of
 from muniment.surfaces.processes.replies import Replies
 from muniment.surfaces.processes.restarting import is_restartable
-from muniment.surfaces.processes.stored_keys import FRESH_S, StoredKeys, are_stored
 from products import for_each
 
 RUN = f"{ANA}/runs/r1"
@@ -335,11 +335,10 @@ def test_which_works_can_be_begun_again() -> None:
     """Whoever adds long work decides whether another process can begin it again."""
     named = {each.id: is_restartable(each) for each in OPERATIONS if each.is_long}
     assert {name for name, can in named.items() if not can} == {
-        "memory.import_", "memory.import_memory", "memory.check_memory", "study.pack", "study.check",
+        "memory.import_", "memory.import_memory", "study.pack", "study.check",
     }  # fmt: skip
     assert {name for name, can in named.items() if can} == {
-        "memory.verify", "memory.extract_pending", "memory.scrub", "memory.rebuild", "memory.reembed",
-        "rulebook.gate", "memory.index", "memory.upkeep",
+        "memory.verify", "memory.extract_pending", "memory.rebuild", "memory.upkeep",
     }  # fmt: skip
 
 
@@ -377,6 +376,35 @@ def test_all_processes_together_keep_to_the_limit(processes: int, per_minute: in
         most = max(bisect_left(let_in, start + window) - bisect_left(let_in, start) for start in starts)
         assert most <= per_minute + per_minute * window / 60 + slack
     assert len(let_in) >= 0.9 * (per_minute + per_minute * 170 / 60) - slack
+
+
+@pytest.mark.parametrize("ahead_s", [30, 90, 3_600, 86_400, 10**9])
+@pytest.mark.parametrize("is_same_process", [True, False])
+def test_a_clock_that_was_ahead_shuts_nobody_out(ahead_s: int, is_same_process: bool) -> None:
+    wall, steady, engine = [1_800_000_000.0], [0.0], SqliteEngine(":memory:")
+
+    def start() -> SharedRates:
+        return SharedRates(engine, lambda: steady[0], lambda: int(wall[0] * 1000))
+
+    def take(rates: SharedRates, count: int) -> int:
+        taken = 0
+        for _ in range(count):
+            with suppress(RateLimited):
+                while not rates.take("k", 60):
+                    rates.fetch("k", 60)
+                taken += 1
+        return taken
+
+    rates = start()
+    assert take(rates, 100) == 60
+    wall[0] += ahead_s
+    steady[0] += 10
+    assert take(rates, 100) == 10, "a clock that was set forward refills nothing"
+    wall[0] -= ahead_s
+    rates = rates if is_same_process else start()
+    wall[0] += 60
+    steady[0] += 60
+    assert take(rates, 100) >= 30
 
 
 def test_two_processes_share_a_limit(opened: Open, served: Callable[..., TestClient]) -> None:

@@ -20,8 +20,8 @@ from test_http_process import serving
 import muniment
 from muniment.errors import StorageLost
 from muniment.surfaces.http import gateway, status
-from muniment.surfaces.http.access import RateLimits
-from muniment.surfaces.http.keys import KeyFile
+from muniment.surfaces.http._guard import RateLimits
+from muniment.surfaces.http._keys import KeyFile
 from muniment.surfaces.http.lanes.running import Lanes
 
 _RATE = re.compile(r'"(key|address)";r=(\d+);t=(\d+)')

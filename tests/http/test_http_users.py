@@ -14,7 +14,7 @@ import muniment
 from muniment.core.ports.engine import Row
 from muniment.errors import Forbidden
 from muniment.handles.memory import Memory
-from muniment.surfaces.http.keys import KeyFile
+from muniment.surfaces.http._keys import KeyFile
 
 USERS = f"{TENANT}/users"
 

@@ -16,6 +16,7 @@ from benchmarks.integration_talks import TALKS as TOKEN_TALKS
 
 import muniment
 from muniment.integrations.live_history import compose_beside, cut_in_steps
+from muniment.packets.rendering import DIVIDER
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -26,9 +27,11 @@ PACKAGES = {
 TALKS = {**TOKEN_TALKS, **FRAMEWORK_TALKS}
 OLD = "Years ago my heron Bruno slept near the windmill."
 TURNS = 10
-IN_FRONT = ("pydantic-ai instructions", "wrapped OpenAI", "wrapped OpenAI, cut", "wrapped Anthropic")
-"""They put the packet behind the system prompt: a cache holds that prompt, and not what comes after."""
-MOVES_ALONG = ("openai-agents session, cut", "llama-index block, cut", "google-adk, cut", "haystack, cut")
+IN_FRONT = ("pydantic-ai instructions",)
+"""It puts the packet behind the system prompt: a cache holds that prompt, and not what comes after."""
+MOVES_ALONG = (
+    "openai-agents session, cut", "llama-index block, cut", "google-adk, cut", "haystack, cut", "wrapped OpenAI, cut",
+)  # fmt: skip
 """The framework itself, or the caller, cuts in front with every turn."""
 
 
@@ -47,7 +50,7 @@ def talked(request: pytest.FixtureRequest) -> tuple[str, list[Sent]]:
 
 def live(request: Sent) -> list[str]:
     """The turns that are sent as messages of their own."""
-    said = {text for _, text in request}
+    said = {text.rpartition(DIVIDER)[2] for _, text in request}
     turns = [text for turn in range(TURNS) for text in (question_of(turn), answer_of(turn))]
     return [text for text in turns if text in said]
 

@@ -48,8 +48,10 @@ def _sent(dialect: Dialect, place: Any, *, cite: bool, **given: Any) -> Callable
     """What a wrapped client or the proxy sends."""
 
     def sent(build: Build) -> list[Text]:
-        insertion = dialect.insertion(given, build, place, cite=cite)
-        assert insertion is not None
+        asked = given.get("messages", given.get("input"))
+        packet = f"{build.text}\n{REMINDER}" if cite else build.text
+        before = dialect.before(given, len(asked) - 1, packet) if place == "question" else None
+        insertion = before or dialect.behind_prompt(given, packet)
         made = inserted(given, insertion)
         asked = made.get("messages", made.get("input"))
         texts = [("user", asked)] if isinstance(asked, str) else _texts(asked)

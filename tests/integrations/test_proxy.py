@@ -21,7 +21,7 @@ import pytest
 import muniment
 from model_server import DOORS, Chat, Door, Messages, Raw, Responses, Server, broken, serving
 from muniment.errors import StorageFailure
-from muniment.surfaces.http.keys import KeyFile
+from muniment.surfaces.http._keys import KeyFile
 from proxy_room import proxying, stored
 
 openai = pytest.importorskip("openai", reason="no clients to ask with: pip install -e '.[integrations]'")

@@ -15,7 +15,7 @@ from tests.integrations.test_proxy import ANA, TOLD, chat_body, client, send, us
 
 import muniment
 from model_server import Chat, Messages, Raw, Responses, Server, serving
-from muniment.surfaces.http.keys import KeyFile
+from muniment.surfaces.http._keys import KeyFile
 from proxy_room import proxying, stored
 
 pytest.importorskip("uvicorn", reason="no proxy: pip install -e '.[proxy]'")

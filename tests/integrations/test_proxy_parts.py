@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 
 from effort import examples
 from model_server import DOORS, Door
-from muniment.errors import Forbidden, InvalidInput, InvalidRecord
+from muniment.errors import Forbidden, InvalidInput, InvalidRecord, MunimentError
 from muniment.integrations.proxy.callers import Allowed, Defaults, answer_marks, caller_of, list_marks
 from muniment.integrations.proxy.routes import (
     address_of,
@@ -30,11 +32,12 @@ from muniment.integrations.proxy.tee import Answer, Events
 from muniment.integrations.wrapping.dialects import CHAT, MESSAGES, RESPONSES
 from muniment.integrations.wrapping.placing import (
     Insertion,
-    before_question,
+    before_message,
     behind_blocks,
     behind_prompts,
     inserted,
 )
+from muniment.packets.recording import message_drafts
 from muniment.packets.rendering import DIVIDER
 
 PACKET = 'Evidence "é" \\ \n\u2028 \U0001f600 end'
@@ -71,8 +74,8 @@ def test_what_is_put_into_the_text_is_what_is_put_into_the_objects(
     """And taking it out again leaves the text as it was, byte for byte."""
     body = {**before, "messages": messages, "z": 1}
     text = json.dumps(body, indent=indent, ensure_ascii=ascii_only)
-    question = before_question(messages, "messages", PACKET, "text")
-    for insertion in (behind_prompts(messages, PACKET), behind_blocks(body, "system", PACKET), question):
+    before = [before_message(messages, "messages", at, PACKET, "text") for at in range(len(messages))]
+    for insertion in (behind_prompts(messages, PACKET), behind_blocks(body, "system", PACKET), *before):
         if insertion is None:
             continue
         edited = spliced(text, insertion)
@@ -106,12 +109,13 @@ def test_where_the_packet_goes() -> None:
     picture = {"type": "image_url", "image_url": {"url": "data:,x"}}
     question = {"role": "user", "content": [picture, {"type": "text", "text": "What is it?"}]}
     result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "12"}]}
-    assert before_question([question, result], "messages", "P", "text") == Insertion(
+    assert before_message([question, result], "messages", 0, "P", "text") == Insertion(
         ("messages", 0, "content", 1), "as_item", {"type": "text", "text": f"P{DIVIDER}"}
     )
-    assert before_question("Where?", "input", "P", "input_text") == Insertion(("input",), "before_text", f"P{DIVIDER}")
-    assert before_question([result], "messages", "P", "text") is None
-    assert before_question([{"role": "user", "content": ""}], "messages", "P", "text") is None
+    assert before_message("Where?", "input", 0, "P", "input_text") == Insertion(
+        ("input",), "before_text", f"P{DIVIDER}"
+    )
+    assert before_message([result], "messages", 0, "P", "text") is None
     assert behind_prompts([question], "P").path == ("messages", 0)
 
 
@@ -180,6 +184,43 @@ def test_a_stream_that_broke_off_is_marked_and_so_is_what_cannot_be_read(door: D
         answer.end()
         assert answer.lost
         assert answer.messages() == []
+
+
+ODD = (5, True, None, "z", [], {}, [[1]], {"a": 1}, [{"type": [1]}], [{"type": "text", "text": 5}])
+"""What an upstream may send in the place of anything."""
+
+
+def odd_versions(plain: Any) -> Iterator[Any]:
+    """The same with something odd in one place, for each place and each odd thing."""
+    yield from ODD
+    inner = plain.items() if isinstance(plain, dict) else enumerate(plain) if isinstance(plain, list) else ()
+    for key, value in inner:
+        for odd in odd_versions(value):
+            changed = dict(plain) if isinstance(plain, dict) else list(plain)
+            changed[key] = odd
+            yield changed
+
+
+@pytest.mark.parametrize("door", DOORS, ids=lambda door: door.name)
+def test_an_answer_of_any_shape_is_read_without_an_error(door: Door) -> None:
+    dialect = DIALECT[door.name]
+    answers: list[Answer] = []
+    for events in (door.streams("In ", "Berlin."), door.streams_call("c1", "look", {"at": 1})):
+        for at, event in enumerate(events):
+            for odd in odd_versions(event):
+                answers.append(answer := Answer(dialect, "text/event-stream", "", 1 << 20))
+                for each in (*events[:at], odd, *events[at + 1 :]):
+                    answer.take(b"data: " + json.dumps(each).encode() + b"\n\n")
+    for odd in odd_versions(door.says("In Berlin.", (("c1", "look", {"at": 1}),))):
+        answers.append(answer := Answer(dialect, "application/json", "", 1 << 20))
+        answer.take(json.dumps(odd).encode())
+        answer.end()
+    assert len(answers) > 100
+    for answer in answers:
+        messages = answer.messages()
+        answer_marks([{"role": "user", "content": "Where?"}], messages)
+        with suppress(MunimentError):  # not recorded, and the caller's next list brings it again
+            message_drafts(messages, "s1")
 
 
 def test_several_choices_are_answered_with_the_first_and_calls_side_by_side_are_kept_apart() -> None:

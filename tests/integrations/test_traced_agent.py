@@ -85,7 +85,7 @@ def test_by_its_exporter_and_a_server_it_has_memory(tmp_path: Path, monkeypatch:
         reason="opentelemetry-exporter-otlp-proto-http is not installed",
     )
     pytest.importorskip("uvicorn", reason="the server extra is not installed")
-    from muniment.surfaces.http.keys import KeyFile
+    from muniment.surfaces.http._keys import KeyFile
 
     with muniment.open(tmp_path / "a.db") as mem, served(mem, tmp_path, auth="on") as url:
         made = KeyFile(tmp_path / "keys.json", mem._ctx.clock).create(

@@ -68,8 +68,8 @@ def test_a_call_composes_sends_and_records(door: Door, server: Server, mem: Any,
     assert door.text(answer) == "In Berlin."
     assert type(answer).__module__.startswith(("openai.types", "anthropic.types")), "the client's own"
     assert messages == [user("Where do I live?")], "the caller's list is the caller's"
-    assert TOLD in door.system(server.asked[0])
-    assert "Where do I live?" not in door.system(server.asked[0]), "what is sent is not told twice"
+    assert TOLD in door.told(server.asked[0])
+    assert "Where do I live?" not in door.told(server.asked[0]), "what is sent is not told twice"
     assert turns(mem) == [("user", "Where do I live?"), ("assistant", "In Berlin.")]
     assert answer.muniment_build_id == client.last_build.id
     (kept,) = mem.ledger.answers(client.last_build.id)
@@ -92,7 +92,7 @@ def test_two_turns_are_recorded_once(door: Door, server: Server, mem: Any, is_as
         ("user", "Thanks!"),
         ("assistant", "You are welcome."),
     ]
-    assert "In Berlin." not in door.system(server.asked[1])
+    assert "In Berlin." not in door.told(server.asked[1])
     assert len(mem.runs(user_id="ana")) == 2, "one run for the session, whoever wraps"
 
 
@@ -116,7 +116,8 @@ def test_the_callers_own_prompt_comes_first(server: Server, mem: Any) -> None:
     chat, messages, responses = Chat(), Messages(), Responses()
     for door in (chat, responses, messages):
         server.answers.append(door.says("Yes."))
-    chat.ask(wrapped(chat, server, mem), [{"role": "system", "content": "Be brief."}, user("Where do I live?")])
+    client = wrapped(chat, server, mem, place="system")
+    chat.ask(client, [{"role": "system", "content": "Be brief."}, user("Where do I live?")])
     (system, asked) = server.asked[0]["messages"]
     assert system["content"].startswith("Be brief.\n\n")
     assert TOLD in system["content"]
@@ -124,7 +125,8 @@ def test_the_callers_own_prompt_comes_first(server: Server, mem: Any) -> None:
     responses.ask(wrapped(responses, server, mem).for_session("r"), [user("Where?")], instructions="Be brief.")
     assert server.asked[1]["instructions"].startswith("Be brief.\n\n")
     own = [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}]
-    messages.ask(wrapped(messages, server, mem).for_session("m"), [user("Where?")], system=own)
+    client = wrapped(messages, server, mem, place="system").for_session("m")
+    messages.ask(client, [user("Where?")], system=own)
     assert server.asked[2]["system"][0] == own[0]
     assert own == [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}]
     assert "Be brief." not in str(
@@ -137,7 +139,7 @@ def test_the_packet_before_the_question(door: Door, server: Server, mem: Any) ->
     """What comes before it is as the caller sent it, and the caller's own list is not touched."""
     server.answers.append(door.says("In Berlin."))
     messages = [user("Hello."), {"role": "assistant", "content": "Hello."}, user("Where do I live?")]
-    door.ask(wrapped(door, server, mem, place="question"), messages)
+    door.ask(wrapped(door, server, mem), messages)
     sent = server.asked[0]["messages"]
     assert (sent[:2], door.system(server.asked[0])) == (messages[:2], "")
     assert TOLD in sent[2]["content"]
@@ -153,14 +155,16 @@ def test_a_list_that_can_be_read_only_once(door: Door, server: Server, mem: Any)
     given = door.given([])
     name = "input" if "input" in given else "messages"
     door.place(wrapped(door, server, mem)).create(**{**given, name: iter([user("Where do I live?")])})
-    assert server.asked[0][name][-1] == user("Where do I live?")
+    assert server.asked[0][name][-1]["content"].endswith("Where do I live?")
+    assert TOLD in door.told(server.asked[0])
     assert turns(mem) == [("user", "Where do I live?"), ("assistant", "In Berlin.")]
 
 
 def test_content_parts_and_one_text_as_input(server: Server, mem: Any) -> None:
     server.answers += [Chat().says("Yes."), Responses().says("Yes.")]
     parts = [{"type": "text", "text": "Be brief."}]
-    Chat().ask(wrapped(Chat(), server, mem), [{"role": "developer", "content": parts}, user("Where do I live?")])
+    client = wrapped(Chat(), server, mem, place="system")
+    Chat().ask(client, [{"role": "developer", "content": parts}, user("Where do I live?")])
     first = server.asked[0]["messages"][0]
     assert first["role"] == "developer"
     assert first["content"][0] == parts[0]
@@ -177,7 +181,7 @@ def test_a_model_is_reminded_to_cite_where_that_is_wanted(server: Server, mem: A
     for door in DOORS:
         server.answers.append(door.says("Yes."))
         door.ask(wrapped(door, server, mem, cite=cite).for_session(door.name), [user("Where do I live?")])
-        assert (REMINDER in door.system(server.asked[-1])) is cite
+        assert (REMINDER in door.told(server.asked[-1])) is cite
 
 
 # -- streams --------------------------------------------------------------------------------------------------
@@ -297,7 +301,7 @@ def test_the_stream_helpers(door: Door, server: Server, mem: Any, is_async: bool
                     break
 
     asyncio.run(awaited()) if is_async else sync()
-    assert TOLD in door.system(server.asked[0])
+    assert TOLD in door.told(server.asked[0])
     assert turns(mem) == [("user", "Where do I live?"), ("assistant", "In Ber" if way == "left" else "In Berlin.")]
     (kept,) = mem.ledger.answers(client.last_build.id)
     assert kept.metadata.get("incomplete", False) is (way == "left")
@@ -387,7 +391,7 @@ def test_what_was_cut_is_not_recorded_again_and_may_be_told(door: Door, server: 
     window = [*messages[-3:], user("What is my cat called?")]
     answer = door.ask(wrapped(door, server, mem), window)
     assert turns(mem) == [*before, ("user", "What is my cat called?"), ("assistant", "Minka.")]
-    told = door.system(server.asked[-1])
+    told = door.told(server.asked[-1])
     assert "My cat is called Minka." in told, "it was cut, so the model does not see it otherwise"
     assert "It rains." not in told, "this one is sent"
     door.ask(wrapped(door, server, mem), [*window[-1:], *door.echo(answer), user("And yours?")])
@@ -464,7 +468,7 @@ def test_a_caller_who_sends_only_the_last_message(door: Door, server: Server, me
     said = [text for role, text in turns(mem) if role == "user"]
     assert said == ["My cat is called Minka.", "yes", "What is it called?", "yes"]
     assert len(turns(mem)) == 8
-    assert "My cat is called Minka." in door.system(server.asked[2])
+    assert "My cat is called Minka." in door.told(server.asked[2])
 
 
 @pytest.mark.soak
@@ -706,7 +710,7 @@ def test_a_store_behind_a_server(door: Door, server: Server, mem: Any, tmp_path:
     assert [text for _role, text in turns(mem)] == [
         "My cat is called Minka.", "Answer 0.", "It rains.", "Answer 1.", "What is my cat called?", "Minka.",
     ]  # fmt: skip
-    assert "My cat is called Minka." in door.system(server.asked[-1])
+    assert "My cat is called Minka." in door.told(server.asked[-1])
     assert [kept.content for kept in mem.ledger.answers(client.last_build.id)] == ["Minka."]
 
 
@@ -785,8 +789,8 @@ def test_what_reads_like_instructions_stays_out(door: Door, server: Server, mem:
     door.ask(wrapped(door, server, mem), [*messages[-1:], user("How big is Berlin, once more?")])
     assert ("tool", page) in turns(mem)
     for asked in server.asked:
-        assert "Berlin" in door.system(asked)
-        assert "Ignore all" not in door.system(asked)
+        assert "Berlin" in door.told(asked)
+        assert "Ignore all" not in door.told(asked)
 
 
 def test_calls_side_by_side(server: Server, mem: Any) -> None:
@@ -839,7 +843,7 @@ def test_the_loops_of_the_first_page(server: Server, tmp_path: Path, monkeypatch
         ("assistant", "Go to a museum [1]."),
     ]
     assert turns(mem, "tuesday") == [("user", "Where do I live now?"), ("assistant", "In Berlin.")]
-    assert TOLD in Chat().system(server.asked[-1])
+    assert TOLD in Chat().told(server.asked[-1])
     assert str(server.asked[1]).count(TOLD) == 1, "what is sent is not told twice"
     mem.close()
 

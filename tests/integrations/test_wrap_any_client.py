@@ -85,7 +85,7 @@ def test_a_stub_of_messages(mem: muniment.Memory, content: Any) -> None:
     messages = Completions(SimpleNamespace(content=content))
     client = wrapped(SimpleNamespace(messages=messages), mem)
     client.messages.create(model="any", max_tokens=100, messages=ASKED)
-    assert TOLD in str(messages.asked[0]["system"])
+    assert TOLD in str(messages.asked[0]["messages"])
     assert said(mem) == ["Where do I live?", "In Berlin."]
 
 

@@ -1,406 +1,493 @@
-"""The command line by hand: every command, in text and JSON, with good and bad input."""
+"""Every command by a table: its help, its answer as text and as JSON, and its refusals, which change nothing."""
 
 from __future__ import annotations
 
+import importlib
 import json
+import shlex
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import click
 import pytest
-from cli_room import in_folder
-from click.testing import CliRunner, Result
+from cli_room import Commands, copied, in_folder
+from click.shell_completion import ShellComplete
 
 import muniment
-from muniment.store.engines import _sqlite_residue
-from muniment.surfaces.cli.demo import story
-from muniment.surfaces.cli.main import cli
-from muniment.surfaces.cli.tree import TREE
+from muniment.surfaces.cli._command import Command, _spell_hint
+from muniment.surfaces.cli.main import TREE, cli, list_commands, load_command
+from muniment.testing.stories import QUESTION, RuleStory
 from products import for_each
 
-EVENTS = (
-    '{"role":"user","content":"I moved to Berlin in May.","ts":"2026-05-03T10:00:00Z","speaker":"Ana"}\n'
-    '{"role":"assistant","content":"Noted."}\n'
-    '{"role":"tool","content":"12 °C","tool":{"name":"weather","args":{"city":"Berlin"},"ok":true}}\n'
-)
-CHAT: dict[str, Any] = {
-    "messages": [
-        {"role": "system", "content": "be kind"},
-        {"role": "user", "content": [{"type": "text", "text": "hi"}, {"type": "image_url", "image_url": {"url": "x"}}]},
-        {
-            "role": "assistant",
-            "content": None,
-            "tool_calls": [
-                {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city":"Berlin"}'}}
-            ],
-        },
-        {"role": "tool", "tool_call_id": "c1", "content": "12 C"},
-        {"role": "user", "name": "ana", "content": "thanks"},
-    ]
-}
+ALL = list_commands()
+FIXED = (
+    "demo", "ingest", "search", "compose", "explain", "why", "facts", "profile", "forget", "verify", "serve", "mcp",
+    "proxy", "doctor", "validate", "schema", "replay", "diff", "export", "import", "check", "eval", "install",
+    "uninstall", "store", "completion",
+)  # fmt: skip
+"""Names that people and programs outside rely on."""
+MUNIMENT = Commands()
+ANA = ("--user", "ana")
+CHAT = '{"role": "user", "content": "I live in Lisbon.", "session_id": "s2"}\n'
+
+
+class Filled(NamedTuple):
+    store: Path
+    names: dict[str, str]
+
+
+@pytest.fixture(scope="module", name="filled")
+def make_filled(tmp_path_factory: pytest.TempPathFactory) -> Filled:
+    """A store with a bit of everything, and the ids in it."""
+    path = tmp_path_factory.mktemp("filled") / "muniment.db"
+    with muniment.open(path) as mem:
+        draft = RuleStory(mem).teach()
+        rule = mem.rulebook(user_id="ana").add("Answer in one line.").id
+        run = mem.run(user_id="ana", agent_id="solver", session_id="s1", run_id="r1", objective="talk")
+        event = run.observe("user", "I live in Lisbon. My name is Ana.")
+        fact = run.remember("user.city", "Lisbon", sources=[event.id])
+        run.log.claim("She lives there.", evidence=[{"event_id": event.id, "quote": "Lisbon"}], status="verified")
+        run.log.failure("fetch", "timeout", "the page did not load")
+        run.log.question("Is it warm there?")
+        run.log.compact(force=True)
+        first = run.compose("responder", query="Where does she live?")
+        run.observe("user", "I moved to Berlin.")
+        second = run.compose("responder", query="Where does she live?")
+        mem.corpus("notes").add("Lisbon is warm.", document_id="n1")
+        lesson = mem.bank(user_id="ana").add_lesson("Ask for the size first.", when="ordering")
+    names = {
+        "RULE": rule, "DRAFT": draft, "EVENT": event.id, "FACT": fact.fact_id, "A": first.id, "B": second.id,
+        "LESSON": lesson.lesson_id, "PLAN": lesson.plan_id or "", "QUESTION": QUESTION,
+    }  # fmt: skip
+    return Filled(path, names)
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def store(filled: Filled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     in_folder(tmp_path, monkeypatch)
-    (tmp_path / "events.jsonl").write_text(EVENTS, "utf-8")
-    (tmp_path / "chat.json").write_text(json.dumps(CHAT), "utf-8")
-    return tmp_path
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("MUNIMENT_RESEARCH_DIR", str(tmp_path / "research"))
+    refill(filled)
+    return filled.names
 
 
-def call(*args: str, stdin: str | None = None) -> Result:
-    result = CliRunner().invoke(cli, list(args), input=stdin)
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result
-
-
-def failure(result: Result) -> dict[str, Any]:
-    """The one JSON document a failing command writes to stderr."""
-    assert result.exit_code in (1, 2)
-    assert result.stdout == ""
-    (line,) = result.stderr.splitlines()
-    error: dict[str, Any] = json.loads(line)
-    assert set(error) <= {"code", "message", "path", "hint", "details"}
-    return error
-
-
-def test_ingest_events_and_chat(folder: Path) -> None:
-    result = call("ingest", "events.jsonl", "chat.json", "--user", "ana", "--json")
-    assert result.exit_code == 0, result.stderr
-    told = {"db": "muniment.db", "events": 8, "sessions": 2, "already_present": 0, "without_text": 0}
-    assert json.loads(result.stdout) == told
-    with muniment.open("muniment.db") as mem:
-        events = list(mem.ledger.entries(user_id="ana", session_id="events"))[1:]
-        assert [(event.role, event.content) for event in events] == [
-            ("user", "I moved to Berlin in May."),
-            ("assistant", "Noted."),
-            ("tool", "12 °C"),
-        ]
-        assert events[0].ts == "2026-05-03T10:00:00.000000Z"
-        assert events[0].speaker == "Ana"
-        chat = list(mem.ledger.entries(user_id="ana", session_id="chat"))[1:]
-        assert [event.kind for event in chat] == ["system", "message", "message", "tool_result", "message"]
-        assert chat[1].content == "hi"
-        assert chat[1].metadata == {"parts": [{"type": "image_url"}]}
-        assert chat[3].tool is not None
-        assert chat[3].tool.to_wire() == {"name": "weather", "args": {"city": "Berlin"}, "ok": True}
-        assert chat[4].speaker == "ana"
-
-
-def test_ingest_again_writes_nothing_twice(folder: Path) -> None:
-    for _ in range(2):
-        assert call("ingest", "events.jsonl", "--user", "ana").exit_code == 0
-    (folder / "events.jsonl").write_text(EVENTS + '{"role":"user","content":"more"}\n', "utf-8")
-    assert call("ingest", "events.jsonl", "--user", "ana").exit_code == 0
-    with muniment.open("muniment.db") as mem:
-        assert [event.role for event in mem.ledger.entries(user_id="ana")].count("user") == 2
-        assert mem.verify().ok
-    assert call("ingest", "events.jsonl", "--user", "ana", "--again").exit_code == 0
-    with muniment.open("muniment.db") as mem:
-        assert [event.role for event in mem.ledger.entries(user_id="ana")].count("user") == 4
-
-
-def test_ingest_tells_what_was_there_and_what_has_no_words(folder: Path) -> None:
-    picture = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://example.org/cat.png"}}]}
-    (folder / "pictures.json").write_text(json.dumps([picture, {"role": "user", "content": "my cat"}]), "utf-8")
-    first = json.loads(call("ingest", "pictures.json", "--user", "ana", "--json").stdout)
-    assert (first["events"], first["already_present"], first["without_text"]) == (2, 0, 1)
-    again = call("ingest", "pictures.json", "events.jsonl", "--user", "ana")
-    assert "2 of them were there already" in again.stdout
-    assert "1 hold no text" in again.stdout
-    third = json.loads(call("ingest", "pictures.json", "--user", "ana", "--json").stdout)
-    assert (third["events"], third["already_present"]) == (2, 2)
-
-
-def test_extract_proposes_facts_with_their_quotes(folder: Path) -> None:
-    lines = '{"role":"user","content":"I live in Lisbon."}\n{"role":"assistant","content":"I live in a server."}\n'
-    assert call("ingest", "-", "--user", "ana", "--session", "s1", stdin=lines).exit_code == 0
-    found = json.loads(call("memory", "extract", "--user", "ana", "--json").stdout)
-    assert found["messages"] == 2
-    (candidate,) = found["candidates"]
-    assert (candidate["key"], candidate["value"], candidate["status"]) == ("user.location", "Lisbon", "promoted")
-    assert candidate["quote"] == "I live in Lisbon"
-    again = json.loads(call("memory", "extract", "--user", "ana", "--json").stdout)
-    assert again["candidates"][0]["candidate_id"] == candidate["candidate_id"]
-    shown = call("memory", "extract", "--user", "ana", "--session", "s1").stdout
-    assert "user.location: Lisbon" in shown
-    assert "“I live in Lisbon”" in shown
-    assert "nothing in them" in call("memory", "extract", "--user", "ana", "--session", "other").stdout
-    assert failure(call("memory", "extract", "--json"))["hint"]
-
-
-def test_extract_tells_whose_words_it_leaves_aside(folder: Path) -> None:
-    said = [("Ana", "I live in Lisbon."), ("Bob", "I live in Oslo."), ("Bob", "I like tea.")]
-    both = [{"role": "user", "name": name, "content": text} for name, text in said]
-    (folder / "alone.json").write_text(json.dumps(both[:1]), "utf-8")
-    (folder / "both.json").write_text(json.dumps(both), "utf-8")
-    assert call("ingest", "alone.json", "--user", "u-1").exit_code == 0
-    assert "user.location: Lisbon" in call("memory", "extract", "--user", "u-1").stdout
-    assert call("ingest", "both.json", "--user", "u-2").exit_code == 0
-    told = json.loads(call("memory", "extract", "--user", "u-2", "--json").stdout)
-    assert told["candidates"] == []
-    assert [(each["speaker"], each["messages"]) for each in told["unheard"]] == [("Ana", 1), ("Bob", 2)]
-    shown = call("memory", "extract", "--user", "u-2").stdout
-    assert "left aside: 2 of 'Bob'" in shown
-    assert "user.name" in shown
-
-
-def test_ingest_reads_scopes_and_stdin(folder: Path) -> None:
-    lines = "".join(
-        json.dumps({"role": "user", "content": f"{user} {session}", "user_id": user, "session_id": session}) + "\n"
-        for user in ("ana", "bob")
-        for session in ("s1", "s2")
+def refill(filled: Filled) -> None:
+    """The working folder as it was: a table's rows share a fixture."""
+    here = Path.cwd()
+    for file in here.iterdir():
+        shutil.rmtree(file) if file.is_dir() else file.unlink()
+    copied(filled.store, here)
+    (here / "chat.jsonl").write_text(CHAT, "utf-8")
+    (here / "note.md").write_text("# Note\n\nPorto is rainy.\n", "utf-8")
+    (here / "rules.yaml").write_text("- not_empty\n", "utf-8")
+    (here / "out.txt").write_text("fine\n", "utf-8")
+    (here / "asked.jsonl").write_text(
+        '{"question": "Where does she live?", "answers": ["Lisbon"], "user_id": "ana"}\n', "utf-8"
     )
-    result = call("ingest", "-", "--db", "many.db", "--json", stdin=lines)
-    told = json.loads(result.stdout)
-    assert (told["db"], told["events"], told["sessions"]) == ("many.db", 4, 4)
-    several = (
-        json.dumps([{"role": "user", "content": "a"}]) + "\n" + json.dumps([{"role": "user", "content": "b"}]) + "\n"
+    (here / "agents.py").write_text(
+        "def agent(task):\n    return '24'\n\ndef verifier(output, task):\n    return output.text == '24'\n", "utf-8"
     )
-    assert call("ingest", "-", "--db", "many.db", "--user", "cy", "--session", "t", stdin=several).exit_code == 0
-    with muniment.open("many.db") as mem:
-        assert {event.scope.session_id for event in mem.ledger.entries(user_id="cy")} == {"t", "t-2"}
+
+
+ANSWERS: dict[str, tuple[str, int, str]] = {
+    # arguments, exit code, a piece of the text
+    "demo": ("", 0, "her words left in the bytes of the store: 0"),
+    "ingest": ("chat.jsonl --user ana", 0, "1 event in 1 session"),
+    "search": ("Lisbon --user ana", 0, "I live in Lisbon."),
+    "compose": ("responder --query city --user ana", 0, "Evidence from memory"),
+    "explain": ("A", 0, "replays to the same bytes"),
+    "why": ("Lisbon", 0, "from: EVENT"),
+    "replay": ("A", 0, "Evidence from memory"),
+    "diff": ("A B", 0, "Berlin"),
+    "facts": ("--user ana", 0, "Lisbon  [active"),
+    "profile": ("--user ana", 0, "I live in Lisbon"),
+    "extract": ("--user ana", 0, "nothing is left to be read"),
+    "forget": ("--event EVENT --yes", 0, "receipt "),
+    "verify": ("", 0, "every chain holds"),
+    "export": ("all.jsonl", 0, "lines in all.jsonl"),
+    "doctor": ("", 0, "Everything that the settings ask for is here."),
+    "install": ("--list", 0, "claude-code"),
+    "uninstall": ("claude-code", 0, "nothing of ours is there"),
+    "completion": ("bash", 0, "_MUNIMENT_COMPLETE"),
+    "run list": ("", 0, "r1  "),
+    "run show": ("r1", 0, "“Lisbon”"),
+    "run turns": ("--run r1", 0, "PACKET for responder"),
+    "run snapshot": ("r1", 0, "talk"),
+    "run resume": ("r1", 0, "begins with snapshot 1"),
+    "memory events": ("--user ana", 0, "I live in Lisbon."),
+    "memory episodes": ("--user ana", 0, "I live in Lisbon."),
+    "memory extract": ("--user ana", 0, "user.name"),
+    "memory candidates": ("--user ana", 0, "no candidates"),
+    "packet list": ("", 0, "Where does she live?"),
+    "packet preview": ("A --max-tokens 300", 0, "composed from the candidates"),
+    "corpus add": ("note.md --corpus notes", 0, "note.md"),
+    "corpus list": ("--corpus notes", 0, "n1"),
+    "corpus search": ("warm --corpus notes", 0, "Lisbon is warm."),
+    "corpus show": ("n1 --corpus notes", 0, "Lisbon is warm."),
+    "corpus forget": ("n1 --corpus notes --yes", 0, "receipt "),
+    "learn lessons": ("--user ana --stage candidate", 0, "Ask for the size first."),
+    "learn lesson show": ("LESSON", 0, "Ask for the size first."),
+    "learn lesson sign": ("LESSON --signed-by rosa", 0, "active"),
+    "learn lesson drop": ("LESSON --reason no", 0, "retired"),
+    "learn lesson add": ("'Pack nuts apart.' --when packing --user ana", 0, "to undo this"),
+    "learn recall": ("count --user ana", 0, "hint"),
+    "learn fold": ("r1 --verdict PASS --outcome OK", 0, "to undo this"),
+    "learn undo": ("PLAN", 0, "APPLIED"),
+    "learn rollout": ("What? --user ana --agent agents:agent --verifier agents:verifier", 0, "passed, after 1 attempt"),
+    "rules list": ("--user ana", 0, "RULE"),
+    "rules show": ("RULE", 0, "Answer in one line."),
+    "rules add": ("'Be brief.' --user ana", 0, "to end it"),
+    "rules submit": ("DRAFT", 0, "drafted"),
+    "rules advance": ("--user ana --agent agents:agent --verifier agents:verifier --max-calls 4", 0, "of the agent"),
+    "rules watch": ("--user ana", 0, "no rules"),
+    "rules report": ("RULE", 1, "missing"),
+    "rules retire": ("RULE --reason no", 0, "retired"),
+    "rules rollback": ("--user ana --to 0 --dry-run", 0, "nothing was done"),
+    "research init": ("QUESTION --user ana --run-id dr_1", 0, "muniment research route dr_1"),
+    "store tenants": ("", 0, "default"),
+    "store users": ("", 0, "ana"),
+    "store overview": ("", 0, "events:"),
+    "store backup": ("copy.db", 0, "copy.db: "),
+    "store restore": ("muniment.db --db new.db --yes", 0, "new.db"),
+    "store upkeep": ("", 0, ""),
+    "store rebuild": ("", 0, "items:"),
+    "store scrub": ("", 0, "the store's files"),
+    "store keys create": ("app --tenant default --keys keys.json", 0, "mun_"),
+    "store keys list": ("--keys keys.json", 0, "no keys"),
+    "check": ("rules.yaml out.txt", 0, "out.txt: holds"),
+    "check init": ("first.yaml", 0, "written: first.yaml"),
+    "check verify-output": ("out.txt --constraints rules.yaml", 0, "PASS"),
+    "eval": ("asked.jsonl", 0, "1 question"),
+    "eval init": ("first.jsonl", 0, "first.jsonl: "),
+    "schema list": ("", 0, "MemoryPacket"),
+    "schema show": ("MemoryPacket", 0, "$schema"),
+    "schema export": ("schemas", 0, "schemas in schemas"),
+}
+"""Of the commands that answer on the filled store: arguments, exit code, and a piece of what a person reads."""
+ELSEWHERE = {
+    "serve", "mcp", "proxy", "hook",  # serve until they are stopped
+    "import", "validate", "run view", "store upgrade", "store reembed", "check sandbox",  # tests of their own
+    "store keys rotate", "store keys revoke", "run unlock", "rules promote",  # walks in test_cli_walks
+    *(f"research {name}" for name in ("route", "prompt", "ingest", "pivot", "source", "pack", "check", "status")),
+}  # fmt: skip
+
+
+def arguments_of(name: str, names: dict[str, str]) -> list[str]:
+    return [*name.split(), *(names.get(word, word) for word in shlex.split(ANSWERS[name][0]))]
+
+
+def test_the_table_has_every_command() -> None:
+    names = {" ".join(path).removesuffix(" outputs").removesuffix(" questions") for path in ALL}
+    assert names - set(ANSWERS) == ELSEWHERE
+    assert set(ANSWERS) <= names
+
+
+@for_each("name", ANSWERS)
+def test_every_command_answers(name: str, store: dict[str, str], filled: Filled) -> None:
+    refill(filled)
+    _, code, piece = ANSWERS[name]
+    asked = arguments_of(name, store)
+    shown = MUNIMENT.call(*asked)
+    assert shown.exit_code == code, shown.output
+    assert "Traceback" not in shown.output
+    assert store.get(piece, piece).replace("EVENT", store["EVENT"]) in shown.stdout + shown.stderr
+
+
+@for_each("name", ANSWERS)
+def test_every_command_has_a_json_answer(name: str, store: dict[str, str], filled: Filled) -> None:
+    refill(filled)
+    done = MUNIMENT.call(*arguments_of(name, store), "--json")
+    assert done.exit_code == ANSWERS[name][1], done.output
+    lines = done.stdout.splitlines()
+    assert lines or name in ("store keys list",)
+    assert all(isinstance(json.loads(line), dict) for line in lines)
+
+
+# -- refusals -----------------------------------------------------------------------------------------
+
+
+@for_each("path", ALL, ids=" ".join)
+def test_an_unknown_option_is_refused_in_the_common_shape(path: tuple[str, ...], store: dict[str, str]) -> None:
+    typed = [word for word in path if word not in ("outputs", "questions")]
+    done = MUNIMENT.call(*typed, "--no-such-option", "--json")
+    assert (done.exit_code, done.stdout) == (2, ""), done.output
+    error = json.loads(done.stderr)
+    assert error["code"] in ("invalid_input", "missing_dependency")
+    assert error["hint"].startswith(f"muniment {typed[0]}")
+
+
+def _needs_user() -> Iterator[str]:
+    for name, (typed, _, _) in ANSWERS.items():
+        if (
+            "--user ana" in typed
+            and name not in ("import", "learn lessons", "learn lesson add", "extract")
+            and not (name.startswith(("rules", "run")))
+        ):
+            yield name
+
+
+@for_each("name", _needs_user())
+def test_a_missing_user_is_named_and_nothing_is_written(name: str, store: dict[str, str]) -> None:
+    asked = arguments_of(name, store)
+    at = asked.index("--user")
+    before = Path("muniment.db").read_bytes()
+    error = MUNIMENT.failure(*asked[:at], *asked[at + 2 :], code=2)
+    assert (error["code"], error["path"]) in (("invalid_input", "$.user"), ("invalid_input", "$.user_id"))
+    assert "--user" in error["hint"]
+    assert Path("muniment.db").read_bytes() == before
+
+
+CREATORS = {"ingest", "learn lesson add", "learn rollout", "rules add", "research init", "corpus add", "store restore"}
+NO_STORE = {
+    "demo", "doctor", "completion", "install", "uninstall", "check", "check init", "check verify-output",
+    "store keys create", "store keys list", "store backup",
+}  # fmt: skip
+
+
+@for_each("name", sorted(set(ANSWERS) - CREATORS - NO_STORE - {each for each in ANSWERS if each.startswith("schema")}))
+def test_reading_creates_no_store(name: str, store: dict[str, str], tmp_path: Path, filled: Filled) -> None:
+    refill(filled)
+    for file in tmp_path.glob("muniment.db*"):
+        file.unlink()
+    done = MUNIMENT.call(*arguments_of(name, store), "--json")
+    error = json.loads(done.stderr)
+    assert (done.exit_code, error["path"]) == (2, "$.db"), done.output
+    assert not (tmp_path / "muniment.db").exists()
 
 
 @for_each(
-    ("line", "path", "code"),
+    ("typed", "code", "path"),
     [
-        ('{"role":"user"}', "$.content", "invalid_record"),
-        ('{"role":"alien","content":"x"}', "$.role", "invalid_record"),
-        ('{"role":"user","content":"x","typo":1}', "$.typo", "invalid_record"),
-        ('{"role":"user","content":"x","ts":"soon"}', "$.ts", "invalid_input"),
-        ('{"role":"user","content":3}', "$.content", "invalid_input"),
-        ('{"role":"user","content":"x","user_id":3}', "$.user_id", "invalid_input"),
-        ("[1]", "$[0]", "invalid_input"),
-        ("17", "$", "invalid_input"),
-        ('{"role":"user","content":NaN}', "$", "invalid_json"),
-        ('{"role":"user","role":"user","content":"x"}', "$.role", "invalid_json"),
-        ("[" * 400 + "]" * 400, None, "invalid_json"),
-        ("nonsense", "$", "invalid_json"),
+        ("replay bld_nothing", "not_found", None),
+        ("explain bld_nothing", "not_found", None),
+        ("diff bld_1 bld_2", "not_found", None),
+        ("run show run_nobody", "not_found", None),
+        ("run snapshot run_nobody", "not_found", None),
+        ("run snapshot r1 --take --sequence 1", "invalid_input", "$.take"),
+        ("run unlock run_nobody --reason x", "not_found", None),
+        ("memory events --user ana --limit x", "invalid_input", None),
+        ("search x --user ana -k 0", "invalid_input", None),
+        ("search x --user ana --k 0", "invalid_input", "$.k"),
+        ("search x --user ana --within [1]", "invalid_input", "$.within"),
+        ("compose clown --user ana --query x", "invalid_input", None),
+        ("compose tool --user ana --cues {bad", "invalid_input", "$.cues"),
+        ("compose tool --user ana --text --packet", "invalid_input", "$.json"),
+        ("compose tool --user ana --run r9", "invalid_input", "$.session"),
+        ("compose tool --user ana --policy missing.toml", "invalid_input", "$.policy"),
+        ("packet preview bld_nothing", "not_found", None),
+        ("forget", "invalid_input", "$.forget"),
+        ("forget --event evt_nothing --yes", "not_found", None),
+        ("export --session s1", "invalid_input", "$.user"),
+        ("import missing.jsonl", "invalid_input", None),
+        ("import all.jsonl --from nobody", "invalid_input", None),
+        ("ingest missing.jsonl --user ana", "invalid_input", None),
+        ("ingest chat.jsonl --user ana --index-later", "invalid_input", "$.index_later"),
+        ("ingest chat.jsonl --user ana --bulk --again", "invalid_input", "$.again"),
+        ("corpus add a.md b.md --corpus notes --id x", "invalid_input", "$.id"),
+        ("corpus show nothing --corpus notes", "not_found", None),
+        ("learn fold r1 --outcome OK", "invalid_input", "$.verdict"),
+        ("learn fold r1", "invalid_input", "$.result"),
+        ("learn recall x --user ana --intent colour=red", "invalid_input", "$.intent"),
+        ("learn recall x --run run_nobody", "not_found", None),
+        ("learn lesson show tac_nothing", "not_found", None),
+        ("learn lessons --user ana --agent a", "invalid_input", "$.agent"),
+        ("learn lessons --stage unheard", "invalid_input", None),
+        ("learn undo plan_nothing", "not_found", None),
+        ("learn rollout x --user ana --agent nowhere:f --verifier agents:verifier", "invalid_input", "$.agent"),
+        ("learn rollout x --user ana --agent agents --verifier agents:verifier", "invalid_input", "$.agent"),
+        ("rules show rule_nothing", "not_found", None),
+        ("rules promote RULE --signed-by rosa", "wrong_stage", None),
+        ("rules submit missing.json", "invalid_input", None),
+        ("rules rollback --user ana --to -1 --dry-run", "invalid_input", "$.to"),
+        ("rules add x --ttl forever", "invalid_input", None),
+        ("research status dr_nothing", "not_found", None),
+        ("research init --user ana", "invalid_input", "$.question"),
+        ("research init QUESTION --user ana --limit few", "invalid_input", "$.limits"),
+        ("store restore missing.db --yes", "not_found", None),
+        ("store backup copy.db --db :memory:", "invalid_input", "$.db"),
+        ("store keys create app --tenant * --user ana", "invalid_input", "$.user"),
+        ("store keys revoke key_nothing", "not_found", None),
+        ("store upkeep --kind dust", "invalid_input", None),
+        ("check missing.yaml out.txt", "invalid_input", None),
+        ("check rules.yaml", "invalid_input", "$.outputs"),
+        ("check rules.yaml out.txt --repeats 2", "invalid_input", "$.repeats"),
+        ("check init rules.yaml", "conflict", "$.file"),
+        ("eval missing.jsonl", "invalid_input", None),
+        ("eval asked.jsonl --min luck=.5", "invalid_input", "$.min"),
+        ("validate chat.jsonl --kind Nothing", "unknown_kind", None),
+        ("schema show Nothing", "unknown_kind", None),
+        ("verify --resume nonsense", "invalid_input", None),
+        ("install nobody", "invalid_input", None),
     ],
 )
-def test_ingest_refuses_and_writes_nothing(folder: Path, line: str, path: str | None, code: str) -> None:
-    (folder / "bad.jsonl").write_text(EVENTS + line + "\n", "utf-8")
-    error = failure(call("ingest", "bad.jsonl", "--user", "ana", "--json"))
-    assert error["code"] == code
-    assert error["message"].startswith("bad.jsonl:4: ")
-    if path is not None:
-        assert error["path"] == path
-    assert not (folder / "muniment.db").exists()
-
-
-def test_ingest_refuses_bytes_that_are_not_utf8(folder: Path) -> None:
-    (folder / "bad.jsonl").write_bytes(b'{"role":"user","content":"\xff"}\n')
-    assert failure(call("ingest", "bad.jsonl", "--user", "ana", "--json"))["code"] == "invalid_json"
-
-
-def test_ingest_wants_to_know_whose_memory(folder: Path) -> None:
-    error = failure(call("ingest", "events.jsonl", "--json"))
-    assert (error["path"], error["code"]) == ("$.user_id", "invalid_input")
-    assert "--user" in error["hint"]
-
-
-def test_export_import_round_trip(folder: Path) -> None:
-    assert call("ingest", "events.jsonl", "chat.json", "--user", "ana").exit_code == 0
-    assert call("export", "dump.jsonl").exit_code == 0
-    first = call("import", "dump.jsonl", "--db", "other.db", "--json")
-    assert json.loads(first.stdout)["written"]["entries"] == 10
-    again = call("import", "-", "--db", "other.db", "--json", stdin=(folder / "dump.jsonl").read_text("utf-8"))
-    assert json.loads(again.stdout)["skipped"]["entries"] == 10
-    assert call("export", "--db", "other.db").stdout_bytes == (folder / "dump.jsonl").read_bytes()
-    one = call("export", "--user", "ana", "--session", "chat").stdout.splitlines()
-    assert {json.loads(line)["row"]["session_id"] for line in one if '"table":"entries"' in line} == {"chat"}
-    assert not list(folder.glob("*.part"))
-
-
-def test_export_and_import_refuse(folder: Path) -> None:
-    assert call("ingest", "events.jsonl", "--user", "ana").exit_code == 0
-    assert failure(call("export", "--session", "events", "--json"))["path"] == "$.user"
-    assert failure(call("export", "--user", "zoe", "--json"))["code"] == "unknown_scope"
-    assert failure(call("export", "no/such/folder/dump", "--json"))["code"] == "invalid_input"
-    assert failure(call("export", "--db", "none.db", "--json"))["path"] == "$.db"
-    call("export", "dump.jsonl")
-    text = (folder / "dump.jsonl").read_text("utf-8")
-    for name, altered, code in (
-        ("altered", text.replace("Noted", "Nated"), "chain_broken"),
-        ("cut", "".join(text.splitlines(keepends=True)[:-2]), "invalid_input"),
-        ("foreign", EVENTS, "invalid_input"),
-    ):
-        (folder / name).write_text(altered, "utf-8")
-        assert failure(call("import", name, "--db", "new.db", "--json"))["code"] == code
-        assert not (folder / "new.db").exists()
-    assert failure(call("import", "missing", "--db", "new.db", "--json"))["code"] == "invalid_input"
-
-
-def test_verify_says_what_is_broken(folder: Path) -> None:
-    import sqlite3
-    from contextlib import closing
-
-    assert call("ingest", "events.jsonl", "--user", "ana").exit_code == 0
-    assert call("verify").exit_code == 0
-    with closing(sqlite3.connect("muniment.db")) as db, db:
-        db.execute("UPDATE entries SET body = replace(body, 'Berlin', 'Munich') WHERE seq = 2")
-    result = call("verify", "--json")
-    assert result.exit_code == 1
-    report = json.loads(result.stdout)
-    assert report["ok"] is False
-    assert (report["broken"][0]["seq"], report["broken"][0]["reason"]) == (2, "the content was altered")
-    shown = call("verify")
-    assert shown.exit_code == 1
-    assert "seq 2" in shown.stdout
-
-
-def test_forget_asks_and_gives_a_receipt(folder: Path) -> None:
-    assert call("ingest", "events.jsonl", "--user", "ana").exit_code == 0
-    assert call("forget", "--user", "ana", stdin="n\n").exit_code == 1
-    assert b"Berlin" in (folder / "muniment.db").read_bytes() + _wal(folder)
-    result = call("forget", "--user", "ana", "--json", "--yes")
-    receipt = json.loads(result.stdout)
-    assert receipt["counts"]["entries"] == 4
-    assert receipt["scrubbed"] is True
-    assert b"Berlin" not in (folder / "muniment.db").read_bytes() + _wal(folder)
-    assert failure(call("forget", "--user", "bob", "--json", "--yes"))["code"] == "unknown_scope"
-    assert failure(call("forget", "--json"))["code"] == "invalid_input"
-    assert failure(call("forget", "--user", "ana", "--json"))["hint"] == "add --yes to forget"
-    assert failure(call("forget", "--event", "evt_x", "--json", "--yes"))["code"] == "not_found"
-    assert failure(call("forget", "--fact", "fact_x", "--json", "--yes"))["code"] == "not_found"
-
-
-def test_scrub_rebuilds_and_says_what_waited(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_sqlite_residue, "_CHECKPOINT_WAIT_S", 0.1)
-    import sqlite3
-    from contextlib import closing
-
-    assert call("ingest", "events.jsonl", "--user", "ana").exit_code == 0
-    call("forget", "--user", "ana", "--json", "--yes")
-    result = call("store", "scrub", "--json")
-    assert result.exit_code == 0
-    assert json.loads(result.stdout) == {"clean": True, "due": False, "note": "rebuilt the file", "receipts": 0}
-    assert "0 receipts had waited" in call("store", "scrub").stdout
-    with closing(sqlite3.connect(folder / "muniment.db", isolation_level=None)) as held:
-        held.execute("BEGIN")
-        held.execute("SELECT count(*) FROM entries").fetchone()
-        call("ingest", "events.jsonl", "--user", "bob")
-        result = call("store", "scrub")
-    assert result.exit_code == 1
-    assert "something is left: scrub again" in result.stdout
-
-
-def _wal(folder: Path) -> bytes:
-    wal = folder / "muniment.db-wal"
-    return wal.read_bytes() if wal.exists() else b""
-
-
-@pytest.mark.soak
-def test_doctor(folder: Path) -> None:
-    nothing = json.loads(call("doctor", "--json").stdout)
-    assert nothing["store"]["state"] == "none"
-    assert not (folder / "muniment.db").exists()
-    call("ingest", "events.jsonl", "--user", "ana")
-    found = json.loads(call("doctor", "--json").stdout)
-    assert (found["store"]["state"], found["store"]["engine"], found["store"]["tenants"]) == ("ok", "sqlite", 1)
-    (folder / "text.db").write_text("not a database, not at all, but long enough to look at")
-    broken = call("doctor", "--db", "text.db", "--json")
-    assert broken.exit_code == 1
-    assert json.loads(broken.stdout)["store"]["error"]["code"] == "not_a_database"
-    assert "secret" not in call("doctor", "--db", "postgresql://u:secret@127.0.0.1:1/x").stdout
-
-
-def test_demo_tells_its_story(folder: Path) -> None:
-    result = call("demo")
-    assert result.exit_code == 0, result.output
-    for piece in (
-        "1 · What your agent is handed",
-        "2 · Why, and how to check it",
-        "trace      I booked a place without sesame [",
-        "mark [99] names no evidence",
-        "after later writes: True",
-        "the content was altered",
-        "bytes of the store: 0",
-        "names the receipt: rcp_",
-    ):
-        assert piece in result.output, piece
-
-
-@pytest.mark.req("TM-16", "TM-18")
-def test_every_packet_of_the_demo_is_complete_and_true() -> None:
-    """All that Ana said of herself is there, the draft only with the request for it, and nothing is added."""
-    calendar = story.Calendar()
-    with muniment.open(":memory:", clock=calendar) as mem:
-        story.record_chats(mem, calendar)
-        own = [text for _, turns in story.CHATS for role, text in turns if role == "user"]
-        for purpose in ("planner", "tool", "responder"):
-            for task in story.TASKS:
-                run = mem.run(user_id="ana", session_id="2026-06-10")
-                build = run.compose(purpose, query=task, max_tokens=story.TOKENS)
-                assert [text for text in own if text not in build.text] == []
-                assert "EpiPen" in build.text.partition("## Said")[0]
-                assert build.text.count("I am vegan") == 1
-                assert task not in build.text
-                assert not build.packet.long_term.facts
-                said = {each.quote for each in build.packet.short_term.key_quotes or ()}
-                spoken = [text for _, turns in story.CHATS for _, text in turns]
-                assert all(any(quote in text for text in spoken) for quote in said)
-
-
-def test_settings_come_in_order(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (folder / "own.toml").write_text('db = "file.db"\nuser = "toml"\n[policy.ledger]\nredact_secrets = false\n')
-    monkeypatch.setenv("MUNIMENT_CONFIG", "own.toml")
-    secret = "AKIA" + "ABCDEFGHIJKLMNOP"
-    (folder / "e.jsonl").write_text(json.dumps({"role": "user", "content": secret}) + "\n")
-    assert json.loads(call("ingest", "e.jsonl", "--json").stdout)["db"] == "file.db"
-    with muniment.open("file.db") as mem:
-        assert [event.content for event in mem.ledger.entries(user_id="toml")][1] == secret
-    monkeypatch.setenv("MUNIMENT_DB", "env.db")
-    assert json.loads(call("ingest", "e.jsonl", "--json").stdout)["db"] == "env.db"
-    assert json.loads(call("ingest", "e.jsonl", "--db", "arg.db", "--json").stdout)["db"] == "arg.db"
-    monkeypatch.setenv("MUNIMENT_CONFIG", "none.toml")
-    assert "MUNIMENT_CONFIG" in failure(call("verify", "--json"))["hint"]
-    monkeypatch.delenv("MUNIMENT_CONFIG")
-    (folder / "muniment.toml").write_text("dbb = 1")
-    assert "dbb" in failure(call("verify", "--json"))["message"]
-
-
-def test_every_command_has_help_and_loads() -> None:
-    shown = call("--help").stdout
-    for name, entry in TREE.items():
-        result = call(name, "--help")
-        assert result.exit_code == 0
-        assert (f"\n  {name} " in shown) is not entry.hidden
-
-
-def test_help_imports_nothing_heavy() -> None:
-    script = (
-        "import sys; from muniment.surfaces.cli.main import cli\n"
-        "try: cli(['--help'])\nexcept SystemExit: pass\n"
-        "heavy = {'pydantic', 'sqlite3', 'psycopg', 'rich', 'numpy'} & set(sys.modules)\n"
-        "sys.exit(f'--help imported {heavy}' if heavy else 0)"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+def test_bad_input_is_refused_with_a_code_a_path_and_a_hint_and_changes_nothing(
+    typed: str, code: str, path: str | None, store: dict[str, str]
+) -> None:
+    before = Path("muniment.db").read_bytes()
+    done = MUNIMENT.call(*(store.get(word, word) for word in typed.split()), "--json")
+    assert done.exit_code in (1, 2), done.output
+    assert done.stdout == ""
+    error = json.loads(done.stderr)
+    assert error["code"] == code, error
+    assert path is None or error["path"] == path, error
+    assert "mem." not in error.get("hint", "")
+    assert "Traceback" not in done.output
+    assert Path("muniment.db").read_bytes() == before
+    shown = MUNIMENT.call(*(store.get(word, word) for word in typed.split()))
+    assert shown.exit_code == done.exit_code
+    assert shown.stderr.startswith(f"error[{code}]: ")
 
 
 @pytest.mark.req("X-04")
-def test_the_same_error_over_library_and_command_line(folder: Path) -> None:
-    call("ingest", "events.jsonl", "--user", "ana")
-    shown = failure(call("forget", "--user", "bob", "--json", "--yes"))
-    with muniment.open("muniment.db") as mem, pytest.raises(muniment.MunimentError) as caught:
-        mem.forget(user_id="bob")
-    assert shown == caught.value.to_dict()
+def test_the_same_error_from_the_library_and_the_command_line(store: dict[str, str]) -> None:
+    with muniment.open("muniment.db") as mem, pytest.raises(muniment.errors.NotFound) as refused:
+        mem.replay("bld_nothing")
+    assert MUNIMENT.failure("replay", "bld_nothing") == refused.value.to_dict()
 
 
-@pytest.mark.parametrize(
-    "arguments", [["search", "--json"], ["search", "x", "--k", "abc", "--json"], ["bogus", "--json"]]
+@for_each(
+    ("hint", "spelled"),
+    [
+        ("mem.runs() lists those there are", "`muniment run list` lists those there are"),
+        ("mem.log.snapshot(run_id) has it", "`muniment run snapshot` has it"),
+        ("book.promote(rule_id, signed_by='rosa') first", "`muniment rules promote` first"),
+        ("mem.nothing() is no operation", "mem.nothing() is no operation"),
+        ("open(..., embedder=…)", "set MUNIMENT_EMBEDDER, or embedder in muniment.toml"),
+        ("no call at all", "no call at all"),
+    ],
 )
-def test_usage_errors_have_the_same_shape(arguments: list[str], folder: Path) -> None:
-    done = call(*arguments)
-    assert (done.exit_code, done.stdout) == (2, "")
-    error = json.loads(done.stderr)
-    assert error["code"] == "invalid_input"
-    assert error["hint"].endswith("--help")
+def test_hints_name_commands(hint: str, spelled: str) -> None:
+    assert _spell_hint(hint) == spelled
 
 
-def test_the_demo_as_json(folder: Path) -> None:
-    told = json.loads(call("demo", "--json").stdout)["lines"]
-    assert any("after later writes: True" in line for line in told)
+def test_what_cannot_be_asked_is_refused_or_stopped(store: dict[str, str]) -> None:
+    for asked in (("forget", "--event", store["EVENT"]), ("corpus", "forget", "n1", "--corpus", "notes")):
+        assert json.loads(MUNIMENT.call(*asked, "--json").stderr)["path"] == "$.yes"
+        stopped = MUNIMENT.call(*asked, stdin="n\n")
+        assert stopped.exit_code == 1
+        assert "nothing was done" in stopped.stderr
+
+
+# -- help and completion ------------------------------------------------------------------------------
+
+
+def commands_by_path() -> Iterator[tuple[tuple[str, ...], Command]]:
+    for path, entry in ALL.items():
+        module, _, name = entry.home.partition(":")
+        yield path, getattr(importlib.import_module(module), name)
+
+
+@for_each("path", ALL, ids=" ".join)
+def test_every_command_explains_itself_and_every_option(path: tuple[str, ...]) -> None:
+    shown = MUNIMENT.text(*path, "--help")
+    summary = ALL[path].summary
+    assert summary.endswith(".")
+    assert len(summary) <= 100
+    assert " ".join(summary.split()[:4]) in " ".join(shown.split())
+    assert "--json" in shown
+    for option in load_command(path[-1], ALL[path]).params:
+        assert isinstance(option, click.Argument) or option.help, f"{option.name} has no help"
+
+
+def test_a_command_takes_what_its_operation_takes() -> None:
+    """Except cursors and what is left out by name: an argument that an operation gains appears on the command line."""
+    for path, command in commands_by_path():
+        if command.row is not None and command.function is None:
+            asked = {each.name for each in load_command(path[-1], ALL[path]).params}
+            taken = {each.name for each in command.signature.parameters}
+            assert taken - {"cursor", *command.left_out} <= asked, " ".join(path)
+
+
+def test_the_first_screen_names_what_people_rely_on() -> None:
+    shown = MUNIMENT.text("--help")
+    assert len(shown.splitlines()) <= 48
+    assert set(FIXED) <= set(TREE)
+    for name, entry in TREE.items():
+        assert entry.hidden or f"\n  {name} " in shown
+    for name, entry in TREE.items():
+        if entry.entries:
+            assert len(MUNIMENT.text(name, "--help").splitlines()) <= 36
+
+
+@for_each(
+    ("arguments", "suggestion"),
+    [
+        (("serch", "x"), "Did you mean 'search'?"),
+        (("rn",), "Did you mean 'run'?"),
+        (("research", "statsu", "r1"), "Did you mean 'status'?"),
+        (("rollout", "r1"), "Did you mean 'learn rollout'?"),
+        (("check", "sandbx"), "Did you mean 'sandbox'?"),
+        (("search", "x", "--usr", "ana"), "Did you mean '--user'?"),
+        (("completion", "bsh"), "Did you mean 'bash'?"),
+    ],
+)
+def test_a_misspelling_is_answered_with_the_nearest_name(arguments: tuple[str, ...], suggestion: str) -> None:
+    error = json.loads(MUNIMENT.call(*arguments, "--json").stderr)
+    assert (error["code"], error["hint"].startswith("muniment")) == ("invalid_input", True)
+    assert suggestion in error["message"]
+    assert "Did you mean" not in MUNIMENT.call("xyzzy").stderr
+
+
+@for_each(
+    ("typed", "incomplete", "found"),
+    [
+        ([], "s", ["search", "serve", "store", "schema"]),
+        ([], "rep", ["replay"]),
+        (["run"], "s", ["show", "snapshot"]),
+        (["learn", "lesson"], "", ["show", "sign", "drop", "add"]),
+        (["check"], "sa", ["sandbox"]),
+        (["search", "x"], "--u", ["--user"]),
+        (["completion"], "", ["bash", "zsh", "fish"]),
+    ],
+)
+def test_completion(typed: list[str], incomplete: str, found: list[str]) -> None:
+    asked = ShellComplete(cli, {}, "muniment", "_MUNIMENT_COMPLETE")
+    assert [each.value for each in asked.get_completions(typed, incomplete)] == found
+
+
+def _loaded(*arguments: str, cwd: Path) -> set[str]:
+    """The modules that a command loads in a process of its own."""
+    script = (
+        "import sys, json, contextlib, io\n"
+        "from muniment.surfaces.cli.main import cli\n"
+        "with contextlib.redirect_stdout(io.StringIO()):\n"
+        "    cli.main(json.loads(sys.argv[1]), standalone_mode=False)\n"
+        "print(json.dumps(sorted(sys.modules)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, json.dumps(arguments)], capture_output=True, text=True, check=True, cwd=cwd
+    )
+    return set(json.loads(done.stdout))
+
+
+def test_commands_load_only_what_they_need(filled: Filled, tmp_path: Path) -> None:
+    copied(filled.store, tmp_path)
+    shown = _loaded("--help", cwd=tmp_path)
+    assert not {each for each in shown if each.split(".")[0] in ("pydantic", "numpy", "rich", "sqlite3")}
+    searched = _loaded("search", "Lisbon", "--user", "ana", cwd=tmp_path)
+    for name in (
+        "muniment.learning",
+        "muniment.rules",
+        "muniment.research",
+        "muniment.surfaces.http",
+        "rich",
+        "httpx2",
+    ):
+        assert not {each for each in searched if each == name or each.startswith(f"{name}.")}, name
+
+
+def wire_of(value: Any) -> Any:
+    return json.loads(json.dumps(value))
+
+
+def test_json_is_what_the_operation_sends(store: dict[str, str]) -> None:
+    from muniment.surfaces.operations.rows import OPERATIONS
+
+    with muniment.open("muniment.db") as mem:
+        shape = next(each for each in OPERATIONS if each.id == "memory.runs").shape
+        assert MUNIMENT.document("run", "list") == {"runs": wire_of(shape.encode(mem.runs()))}

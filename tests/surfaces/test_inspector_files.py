@@ -42,7 +42,11 @@ def dist(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def client(dist: Path) -> TestClient:
-    app = create_app(muniment.open(), ServerSettings(auth="on", keys=str(dist / "keys")), beside={"/": inspector(dist)})
+    app = create_app(
+        muniment.open(),
+        ServerSettings(auth="on", keys=str(dist / "keys")),
+        beside={"/": lambda guard: inspector(guard, dist)},
+    )
     return TestClient(app, base_url="http://localhost", follow_redirects=False)
 
 

@@ -28,9 +28,9 @@ from free_ports import free_port
 from muniment.core.outside.system import system_clock
 from muniment.errors import MunimentError
 from muniment.handles.memory import Memory
-from muniment.surfaces.http.access import OPEN, Caller
+from muniment.surfaces.http._guard import OPEN, Caller
+from muniment.surfaces.http._keys import KeyFile
 from muniment.surfaces.http.app import create_app
-from muniment.surfaces.http.keys import KeyFile
 from muniment.surfaces.http.settings import ServerSettings
 from muniment.surfaces.mcp.callers import CallerScope
 from muniment.surfaces.mcp.settings import McpSettings
@@ -50,7 +50,7 @@ JSON = {"content-type": "application/json", "accept": "application/json, text/ev
 def listening(memory: Memory, settings: ServerSettings, **told: str) -> Iterator[str]:
     """A server on a free port; answers the address of its MCP."""
     mounted = mcp_app(memory, STORE, settings, McpSettings(**told))
-    app = create_app(memory, settings, beside={PATH: mounted.beside}, lifespans=[mounted.lifespan])
+    app = create_app(memory, settings, beside={PATH: mounted.mount}, lifespans=[mounted.lifespan])
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=10))
@@ -213,7 +213,7 @@ def test_what_is_no_request_of_the_protocol_is_refused(memory: Memory) -> None:
         assert httpx2.post(url, content=b"x" * (2 << 20), headers=JSON).status_code == 413
         assert httpx2.post(url, content=b"{}", headers=JSON | {"content-encoding": "gzip"}).status_code == 415
         assert httpx2.post(url, content=b"{}", headers={"content-type": "text/plain"}).status_code in (400, 406, 415)
-        assert httpx2.post(url, json=LIST, headers=JSON | {"host": "evil.example"}).status_code == 421
+        assert httpx2.post(url, json=LIST, headers=JSON | {"host": "evil.example"}).status_code == 403
         assert httpx2.post(url, json=LIST, headers=JSON | {"origin": "http://evil.example"}).status_code == 403
         assert httpx2.post(url, json=LIST, headers=JSON).status_code == 200
 
@@ -278,7 +278,7 @@ def test_serve_answers_mcp_on_its_port(tmp_path: Path) -> None:
     (tmp_path / "muniment.toml").write_text('user = "ana"\n[mcp]\nforget = "off"\n', "utf-8")
     env = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}
     process = subprocess.Popen(
-        [sys.executable, "-m", "muniment", "serve", "--json", "--port", str(free_port())],
+        [sys.executable, "-m", "muniment", "serve", "--auth", "auto", "--json", "--port", str(free_port())],
         cwd=tmp_path,
         env=env,
         stdout=subprocess.PIPE,

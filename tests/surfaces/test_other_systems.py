@@ -43,8 +43,8 @@ def test_the_core_keeps_and_finds(tmp_path: Path) -> None:
 
 def test_what_needs_another_system_says_so(tmp_path: Path) -> None:
     calls = [
-        ["serve", "--port", "0"],
-        ["serve", "--port", "0", "--workers", "2"],
+        ["serve", "--port", "0", "--auth", "auto"],
+        ["serve", "--port", "0", "--auth", "auto", "--workers", "2"],
         ["proxy", "--upstream", "http://127.0.0.1:9"],
         ["store", "keys", "list"],
         ["research", "init", "Do ferries sail in winter?", "--user", "ana", "--db", "a.db"],

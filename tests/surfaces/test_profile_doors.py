@@ -98,5 +98,7 @@ def test_a_user_nobody_knows_has_an_empty_profile_at_every_door(store: Path, tmp
             assert structured(await client.call_tool("get_profile", {}))["text"] == ""
 
         at(served(mem, CallerScope("default", "zoe", "agent"), profile="full"), talk)
-    assert MUNIMENT.text("profile", "--user", "zoe", "--db", str(store)) == "zoe said nothing yet that fits\n"
+    assert (
+        MUNIMENT.text("profile", "--user", "zoe", "--db", str(store)) == "no statements of zoe about themselves yet\n"
+    )
     assert json.loads(MUNIMENT.text("profile", "--user", "zoe", "--db", str(store), "--json"))["lines"] == []

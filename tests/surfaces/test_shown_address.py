@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import muniment.surfaces.cli as cli
-from muniment.surfaces.cli.calling import Call
+from muniment.surfaces.cli._command import Call
 from muniment.surfaces.settings import load_settings, shown_db
 
 SECRET = "s3cret"
@@ -60,7 +60,9 @@ def test_an_address_is_shown_without_its_password(given: str, shown: str) -> Non
 
 def test_a_command_that_is_spelled_out_has_none() -> None:
     call = Call({"db": f"postgresql://ana:{SECRET}@db/mem", "tenant_id": "acme"})
-    assert call.spelled("learn", "undo", "x") == "muniment learn undo x --db postgresql://ana@db/mem --tenant acme"
+    assert (
+        call.spell_command("learn", "undo", "x") == "muniment learn undo x --db postgresql://ana@db/mem --tenant acme"
+    )
 
 
 def test_no_command_puts_the_address_itself_into_a_text() -> None:

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from muniment.surfaces.cli import documents
-from muniment.surfaces.cli.main import cli
-from muniment.surfaces.cli.tree import TREE, Entry
+from muniment.surfaces.cli import _reading
+from muniment.surfaces.cli.main import TREE, Entry, cli
 
 V = "0.5.15"
 HINT = {"memory_id": "m", "source": "Rulebook"}
@@ -115,7 +114,7 @@ def test_an_empty_jsonl_holds_no_document(tmp_path: Path) -> None:
 
 
 def test_a_document_over_the_limit_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents, "DOCUMENT_BYTES_MAX", 1000)
+    monkeypatch.setattr(_reading, "DOCUMENT_BYTES_MAX", 1000)
     long = json.dumps({**STACK, "stack": ["x" * 2000]})
     for content, verdicts in [
         (f"{json.dumps(STACK)}\n{long}\n{json.dumps(STACK)}\n", [True, False, True]),

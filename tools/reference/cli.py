@@ -7,12 +7,9 @@ from collections.abc import Iterator
 
 import click
 
-from muniment.surfaces.cli.commands.checking import EXIT_UNDECIDED
-from muniment.surfaces.cli.commands.sandbox import EXIT_KILLED, EXIT_NO_SANDBOX, EXIT_TIMEOUT
-from muniment.surfaces.cli.groups import DefaultGroup
-from muniment.surfaces.cli.main import cli
-from muniment.surfaces.cli.output import EXIT_FAILED, EXIT_USAGE
-from muniment.surfaces.cli.tree import TREE, Entry
+from muniment.surfaces.cli._command import EXIT_FAILED, EXIT_USAGE
+from muniment.surfaces.cli.check import EXIT_KILLED, EXIT_NO_SANDBOX, EXIT_TIMEOUT, EXIT_UNDECIDED
+from muniment.surfaces.cli.main import TREE, DefaultGroup, Entry, cli
 from reference.prose import bullet, headed, paragraphs, table
 
 ABOUT = (
@@ -22,9 +19,8 @@ JSON lines. Results go to stdout, errors to stderr with their [code](errors.md).
 `--tenant`, `--user`, `--agent`) can be [set once](settings.md): argument, then `MUNIMENT_*` environment, then
 `muniment.toml`, then the default.
 
-What people do every day stands at the top, the rest in groups; `muniment GROUP --help` lists a group. `replay`, `diff`,
-`export`, `import`, `validate` and `schema` are reached without their group as well. `muniment completion bash` (or
-`zsh`, `fish`) prints a script that completes commands, options and choices.""",
+What people do every day is at the top, the rest in groups; `muniment GROUP --help` lists a group. `muniment completion
+bash` (or `zsh`, `fish`) prints a script that completes commands, options and choices.""",
 )
 EXITS = {
     0: "Done; or what was checked holds.",

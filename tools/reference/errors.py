@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from muniment import errors
 from muniment.errors import InvalidRecord, MunimentError
-from muniment.surfaces.cli.output import fail
+from muniment.surfaces.cli._command import report_error
 from reference.prose import first_paragraph, headed
 
 ABOUT = (
@@ -38,7 +38,7 @@ def exit_code(cls: type[MunimentError]) -> int:
     """What the command line ends with, as its own function says."""
     error = InvalidRecord("", []) if cls is InvalidRecord else cls("")
     with contextlib.redirect_stderr(io.StringIO()):
-        return fail(error, as_json=True)
+        return report_error(error, as_json=True)
 
 
 def _branches() -> Iterator[str]:

@@ -16,7 +16,7 @@ ABOUT = (
     """
 The library's methods are the API: each address calls one of them ([Python API](api.md)), takes its arguments by
 name and answers what it answers. Every schema is in [openapi.json](openapi.json), which a server also shows at
-`/v1/openapi.json`; [openapi-core.json](openapi-core.json) has the core alone, and `/docs` shows both to people.
+`/v1/openapi.json`; [openapi-core.json](openapi-core.json) has the core alone.
 `muniment.connect(url, key=…)` is the client: the same handles, over these addresses.""",
 )
 CONVENTIONS = """## Conventions

@@ -13,7 +13,7 @@ const STEPS = [0, 0.01, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75];
 const CODES_MAX = 16;
 
 export function FlowPage({ place }: { place: Place }) {
-  const map = useGet<FlowMapSnapshot>(held(place, "bank", "flow-map"), true);
+  const map = useGet<FlowMapSnapshot>(held(place, "banks", "flow-map"), true);
   return (
     <>
       <Head title={w("flow")}>

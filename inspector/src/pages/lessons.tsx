@@ -17,7 +17,7 @@ export function LessonsPage({ place }: { place: Place }) {
   const [needle, setNeedle] = useState("");
   const [stage, setStage] = useState<string>("");
   const lessons = useList<Lesson>(
-    withQuery(held(place, "bank", "lessons"), { stage: stage || undefined, order: "desc" }),
+    withQuery(held(place, "banks", "lessons"), { stage: stage || undefined, order: "desc" }),
     true,
   );
   return (
@@ -104,7 +104,7 @@ function Interval({ of }: { of: LessonEffect | undefined }) {
 
 export function LessonPage({ place }: { place: Place }) {
   const [id = ""] = place.ids;
-  const lesson = useGet<LessonStory>(held(place, "bank", "lessons", id), true);
+  const lesson = useGet<LessonStory>(held(place, "banks", "lessons", id), true);
   return (
     <Await of={lesson}>
       {(found) => (

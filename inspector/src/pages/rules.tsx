@@ -18,10 +18,10 @@ export function RulesPage({ place }: { place: Place }) {
   const [needle, setNeedle] = useState("");
   const [retired, setRetired] = useState(false);
   const rules = useList<StoredMemory>(
-    withQuery(held(place, "rulebook", "rules"), { include_all: retired || undefined }),
+    withQuery(held(place, "rulebooks", "rules"), { include_all: retired || undefined }),
     true,
   );
-  const revisions = useList<RulebookRevision>(held(place, "rulebook", "revisions"), true);
+  const revisions = useList<RulebookRevision>(held(place, "rulebooks", "revisions"), true);
   return (
     <>
       <Head title={w("rules")} aside={<Filter value={needle} onInput={setNeedle} />} />
@@ -70,7 +70,7 @@ export function RulesPage({ place }: { place: Place }) {
 
 /** How runs fare with the rule and without, once that is told. */
 function Rates({ place, id }: { place: Place; id: string }) {
-  const stats = useGet<RuleStats>(held(place, "rulebook", "rules", id, "stats"));
+  const stats = useGet<RuleStats>(held(place, "rulebooks", "rules", id, "stats"));
   const told = stats.data ? sides(stats.data) : null;
   return (
     <>
@@ -119,7 +119,7 @@ function Revisions({ revisions, place }: { revisions: RulebookRevision[]; place:
 
 export function RulePage({ place }: { place: Place }) {
   const [id = ""] = place.ids;
-  const base = (...parts: string[]) => held(place, "rulebook", "rules", id, ...parts);
+  const base = (...parts: string[]) => held(place, "rulebooks", "rules", id, ...parts);
   const rule = useGet<StoredMemory>(base(), true);
   const stats = useGet<RuleStats>(base("stats"), true);
   const tests = useList<RuleTest>(base("tests"), true);

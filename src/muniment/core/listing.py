@@ -122,7 +122,8 @@ class Listing(Sequence[T]):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"Listing({self._first.items!r}{'' if self._first.next is None else ', …'})"
+        shown = repr(self._first.items)
+        return shown if self._first.next is None else f"{shown[:-1]}, …]"
 
 
 # -- what a caller asks ---------------------------------------------------------------------------------

@@ -37,6 +37,8 @@ SandboxTool = Literal["execute_bash", "str_replace_editor", "submit"]
 Trust = Literal["user", "assistant", "tool", "external"]
 TRUST_ORDER: tuple[Trust, ...] = ("user", "assistant", "tool", "external")
 """From most to least trusted (LG-08)."""
+FOREIGN: frozenset[Trust] = frozenset(("tool", "external"))
+"""Of what neither the user nor the assistant vouches for."""
 RunMode = Literal["main", "sot", "matts", "kroll", "synth", "tree"]
 
 

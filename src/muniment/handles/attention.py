@@ -17,11 +17,8 @@ from muniment.core.ports.rows import first
 from muniment.core.ports.schema import ITEMS
 from muniment.core.record import Absent, Count, Items, Record, Timestamp
 from muniment.core.scope import ScopeLevel, bank_holder, bank_level, bank_names, is_bank, user_bank
-from muniment.learning.banks import held_of
 from muniment.memory._fact_records import StoredCandidate, StoredFact
 from muniment.memory.index import count_unindexed
-from muniment.rules.promotion import verdict_of
-from muniment.rules.rulebook import Book
 from muniment.store.background.leases import open_leases
 from muniment.store.forget import SCRUB_DUE
 from muniment.store.items import Item
@@ -80,10 +77,10 @@ class Overview(Record):
     events: Count
     builds: Count
     unindexed: Count = 0
-    """Entries that the stored index does not cover yet; searches read them from the ledger. `muniment store index`."""
+    """Entries that the stored index does not cover yet; searches read them from the ledger. `muniment store upkeep`."""
     unembedded: Count = 0
     """Users of whom some turns are in the index and lack their vectors, since an embedder failed or was broken off:
-    words alone find them. `muniment store upkeep` or `muniment store index` tries again."""
+    words alone find them. `muniment store upkeep` tries again."""
     under_way: Count = 0
     """Pieces of upkeep that some process is at, of whichever kind. `muniment store upkeep`."""
     at_least: Items[str]
@@ -167,6 +164,10 @@ def _rules(ctx: Context, tenant_id: str) -> Make[Waiting]:
         return [_rule(reader, item) for item in items]
 
     def _rule(reader: Reader, item: Item) -> Waiting | None:
+        from muniment.learning.banks import held_of  # only a store with rules needs these rooms
+        from muniment.rules.promotion import verdict_of
+        from muniment.rules.rulebook import Book
+
         memory, owner = held_of(item).memory, item.user_id or ""
         if memory.stage != "canary" or not is_bank(owner):
             return None

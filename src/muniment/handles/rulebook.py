@@ -109,31 +109,22 @@ class Rulebook:
 
     def history(self, rule_id: str, *, limit: int | None = None, cursor: str | None = None) -> Listing[StoredMemory]:
         """Every version of a rule, oldest first."""
+        asked = list_query(limit=limit)
         named = self.get(rule_id).id
-        return read_listing(
-            "history", (int,), lambda asked: page_history(self._book, named, asked), list_query(limit=limit), cursor
-        )
+        return read_listing("history", (int,), lambda asked: page_history(self._book, named, asked), asked, cursor)
 
     def tests(self, rule_id: str, *, limit: int | None = None, cursor: str | None = None) -> Listing[RuleTest]:
         """The tests of a rule."""
+        asked = list_query(limit=limit)
         named = self.get(rule_id).id
-        return read_listing(
-            "tests",
-            (str, str, int),
-            lambda asked: page_tests(self._book, named, asked),
-            list_query(limit=limit),
-            cursor,
-        )
+        return read_listing("tests", (str, str, int), lambda asked: page_tests(self._book, named, asked), asked, cursor)
 
     def reports(self, rule_id: str, *, limit: int | None = None, cursor: str | None = None) -> Listing[Report]:
         """Reports of the gates, replays and promotions of a rule, oldest first."""
+        asked = list_query(limit=limit)
         named = self.get(rule_id).id
         return read_listing(
-            "reports",
-            (str, str, int),
-            lambda asked: page_reports(self._book, named, asked),
-            list_query(limit=limit),
-            cursor,
+            "reports", (str, str, int), lambda asked: page_reports(self._book, named, asked), asked, cursor
         )
 
     def stats(self, rule_id: str, *, start: Any = None, end: Any = None) -> RuleStats:

@@ -14,6 +14,7 @@ from muniment.core.policy import policy_named
 from muniment.core.record import JsonObject
 from muniment.errors import InvalidInput, RunFinished
 from muniment.handles.given import answer_given, check_stop_reason, event_given, opening_given, plain
+from muniment.handles.openings import require_room
 from muniment.handles.telling import told
 from muniment.store.items import latest
 from muniment.store.ledger import RUN_FINISHED, EntryDraft, RunState, drafts_of, make_draft, refuse_reserved
@@ -129,6 +130,7 @@ class Run:
     @cached_property
     def learning(self) -> RunLearning:
         """What earlier runs taught, the rules for this one, its working set, and its fold."""
+        require_room("learning", "learning from runs")
         from muniment.handles.run_learning import RunLearning
 
         return RunLearning(self._ctx, self._scope, self._writer, self._task_type)
@@ -461,6 +463,7 @@ class Run:
         task_type: str | None = None,
         exclude_session: bool = False,
         exclude: Iterable[str] = (),
+        in_view: Iterable[str] | None = None,
         idempotency_key: str | None = None,
     ) -> Build:
         """A MemoryPacket for a planner, tool or responder, and the text of it that fits the budget.
@@ -468,6 +471,10 @@ class Run:
         With `exclude_session` nothing that was said in this session stands in it, and nothing that `exclude` names by
         its event id: what the caller sends itself need not be told twice. What was remembered of it still stands;
         `exclude` leaves out a fact as well, as `FACT_ID@VERSION`, until it says something else.
+
+        `in_view` names builds of this session whose texts the model still has before it, oldest first. The packet is
+        whole; its text says only what they do not, or all of it if none is named. `build.request.in_view` names those
+        that may stay: a build of which something was forgotten may not be sent again.
 
         `policy` is the store's own unless one is given, or an object of what differs from the default. `now` is the
         moment the question is asked at: "last week", validity and recency are read against it; what was said later
@@ -491,6 +498,7 @@ class Run:
             task_type=task_type or self._task_type,
             exclude_session=exclude_session,
             exclude=exclude,
+            in_view=in_view,
             opening=self._opening.body.get("metadata"),
             idempotency_key=idempotency_key,
             policy_asked=policy if isinstance(policy, str) else None,
@@ -519,6 +527,8 @@ class Run:
         part of what it says. `grader` is a model that looks at every unit; a `Grading` says when it decides.
         """
         from muniment.runs.claims import pointers_of
+
+        require_room("verify", "verifying an output")
         from muniment.verify import verify as verifying
 
         given = verifying.read_output(output)
@@ -539,6 +549,8 @@ class Run:
     def verifications(self, *, limit: int | None = None, cursor: str | None = None) -> Listing[VerifierResult]:
         """The results that were kept with the run, oldest first."""
         from muniment.core.listing import list_query, read_listing
+
+        require_room("verify", "verifying an output")
         from muniment.verify.verify import page_results
 
         def read(asked: ListQuery) -> Iterator[Placed[VerifierResult]]:
@@ -589,6 +601,7 @@ class Run:
         ending = EntryDraft(kind="system", role="system", content="", metadata=event)
         learned, has_ended = None, False
         if verifier_result is not None:
+            require_room("learning", "a verifier result")
             from muniment.handles.run_learning import learn_and_end
 
             learned, has_ended = learn_and_end(self._writer(), verifier_result, learning, ending, self._task_type)

@@ -21,8 +21,8 @@ from muniment.core.scope import DEFAULT_TENANT
 from muniment.errors import InvalidInput
 from muniment.integrations.packages import missing
 from muniment.integrations.session.functions import ECHOES, memory_functions
+from muniment.integrations.session.in_view import SentPackets
 from muniment.integrations.session.memory import Failing, SessionMemory
-from muniment.integrations.session.questions import RecentBuilds
 from muniment.integrations.transcript import Line, Transcript
 from muniment.packets.rendering import set_apart
 
@@ -126,7 +126,7 @@ class MunimentContext(ContextProvider):
             "tenant_id": tenant_id,
             "max_tokens": max_tokens,
             "on_error": on_error,
-            "recent": RecentBuilds(),
+            "sent": SentPackets(),
         }
         self.memory("unsaid")  # what is wrong with the names is said now
 

@@ -26,8 +26,8 @@ from muniment.core.scope import DEFAULT_TENANT
 from muniment.errors import InvalidInput
 from muniment.integrations.packages import missing
 from muniment.integrations.session.functions import memory_functions
+from muniment.integrations.session.in_view import SentPackets
 from muniment.integrations.session.memory import SessionMemory, store_of
-from muniment.integrations.session.questions import RecentBuilds
 from muniment.packets.rendering import set_apart
 
 try:
@@ -112,7 +112,7 @@ class _Remembering:
             "max_tokens": max_tokens,
             "on_error": on_error,
         }
-        self._recent = RecentBuilds()
+        self._sent = SentPackets()
 
     def to_dict(self) -> dict[str, Any]:
         return default_to_dict(self, store=self.store.to_dict(), **self._given)
@@ -133,7 +133,7 @@ class _Remembering:
                     path=f"$.{name}",
                     hint="say it when the component is made, or with each run",
                 )
-        return SessionMemory(self.store.mem, **{**self._given, **said}, recent=self._recent)
+        return SessionMemory(self.store.mem, **{**self._given, **said}, sent=self._sent)
 
     def close(self) -> None:
         self.store.close()

@@ -24,7 +24,7 @@ from muniment.integrations.proxy.callers import Allowed, Defaults, caller_of
 from muniment.integrations.proxy.sessions import KnownSessions
 from muniment.integrations.session.memory import check_max_tokens
 from muniment.integrations.wrapping.answers import part_of
-from muniment.integrations.wrapping.conversation import Call, Conversation, RecentBuilds, Telling
+from muniment.integrations.wrapping.conversation import Call, Conversation, SentPackets, Telling
 from muniment.integrations.wrapping.dialects import CHAT, RESPONSES, Dialect
 
 try:
@@ -71,7 +71,7 @@ class MunimentLogger(CustomLogger):
         self._defaults = Defaults(tenant_id, user_id, agent_id)
         check_max_tokens(max_tokens)
         self._telling = Telling(max_tokens, place=place, fails_open=on_error == "open")
-        self._recent = RecentBuilds()
+        self._sent = SentPackets()
         self._sessions = KnownSessions()
         self._under_way: OrderedDict[str, _UnderWay] = OrderedDict()
         self._lock = threading.Lock()
@@ -108,7 +108,7 @@ class MunimentLogger(CustomLogger):
             if self._telling.fails_open:
                 return None
             raise
-        return Conversation(self._mem, whose, self._telling, self._recent)
+        return Conversation(self._mem, whose, self._telling, self._sent)
 
     # -- after ------------------------------------------------------------------------------------------------
 

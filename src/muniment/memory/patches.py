@@ -232,10 +232,12 @@ def read_evidence(reader: Reader, scope: Scope, ids: Sequence[str], path: str = 
     return found
 
 
-def trust_of_evidence(evidence: Iterable[Evidence], *, is_supposed: bool = False) -> Trust:
+def trust_of_evidence(evidence: Sequence[Evidence], *, is_supposed: bool = False) -> Trust:
     """The lowest of the sources. What has none, or is only supposed, has no more than the agent's own word. What was
     not observed here counts a step less than if it were: what the user says here overrules it."""
     trusts = [each.trust if each.imported_from is None else one_less(each.trust) for each in evidence]  # MV-03
+    if any(each.is_suspect for each in evidence):
+        trusts.append("tool")  # the words of somebody outside, whoever passed them on (LG-08)
     return lowest_trust(trusts if trusts and not is_supposed else [*trusts, "assistant"])
 
 

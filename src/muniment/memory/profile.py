@@ -48,6 +48,8 @@ LASTING_MIN = 128
 """A packet puts statements first whose score for safety or for a wish is as high. All others have their chance with
 everything else that was said."""
 CORRECTION_MIN = 128
+REVOCATION_MIN = 140
+"""From here on a statement may take an order back that it has too few words in common with."""
 SHARED_MIN, SHARED_BY_MAX = 2, 3
 """Words that a correction and what it corrects have in common, and statements that have one of these words."""
 LINE_TOKENS = 8
@@ -142,27 +144,38 @@ def build_profile(
     policy: Policy,
     query: str | None = None,
     without: str | None = None,
-    least: int = 0,
+    safety_min: int = 0,
+    wish_min: int = 0,
 ) -> list[ProfileLine]:
-    """The lines of a user's profile for a packet, oldest first; none of a user who is unknown or switched off, and of
-    no statement that is neither safety nor a wish by `least`.
+    """The lines of a user's profile for a packet, oldest first; none of a user who is unknown or switched off.
 
-    It takes the same time however much a user has said: only the best statements are read. `query` is what a tool is
-    called for; what a tool may not be told otherwise is shown if it shares a word with it. Nothing comes from the
-    session `without`.
+    A statement with lower scores for safety and for a wish is shown only if it may correct one that is shown.
+    A tool sees what the policy allows, and what shares a word with `query`. Nothing comes from the session `without`.
+    It takes the same time however much a user has said: only the best statements are read.
     """
     own = policy.memory.profile
     if max_tokens <= 0 or not is_enabled(own, user_id, purpose):
         return []
     rows = best_statements(ctx, reader, tenant_id, user_id, 32 + max_tokens // LINE_TOKENS)
-    rows = [row for row in rows if max(row.safety, row.wish) >= least]
+
+    def leads(row: StatementRow) -> bool:
+        return row.safety >= safety_min or row.wish >= wish_min
+
+    rows = [row for row in rows if leads(row) or _may_correct(row)]
     statements = _with_turns(ctx, reader, tenant_id, user_id, rows)
     if without is not None:
         statements = [each for each in statements if each.session_id != without]
+    leading = [each for each in statements if leads(each.row)]
+    correcting = [each for each in statements if _may_correct(each.row)]
     if purpose == "tool":
         terms = frozenset(analyze(query)) if query else frozenset()
-        statements = [each for each in statements if kind_of(each.row) in own.tool_kinds or _concerns(each, terms)]
-    return choose_lines(statements, max_tokens, ctx.counter.count)
+        leading = [each for each in leading if kind_of(each.row) in own.tool_kinds or _concerns(each, terms)]
+        correcting = [each for each in correcting if kind_of(each.row) != "safety"]
+    places = {_place(each) for each in leading}
+    offered = [*leading, *(each for each in correcting if _place(each) not in places)]
+    lines = choose_lines(offered, max_tokens, ctx.counter.count)
+    led = {line.event_id for line in lines if any(n == line.n and line.start <= at < line.end for n, at in places)}
+    return [line for line in lines if line.event_id in led or line.corrects in led]
 
 
 # -- policy -------------------------------------------------------------------------------------------
@@ -198,8 +211,10 @@ def choose_lines(statements: Sequence[Statement], max_tokens: int, count: Callab
     left, least = max_tokens, count(_mark(99))
     for at in range(len(ranked)):
         later = newer.get(at, ())
-        # Which statement another one corrects is a guess: what protects somebody is not left out for it.
-        alone = (at,) if ranked[at].said.row.rank >= LASTING_MIN else later
+        # Which statement another one corrects is a guess: what protects somebody is not left out for it. An order is,
+        # since a revoked order misleads more than a missing one.
+        row = ranked[at].said.row
+        alone = (at,) if row.safety >= max(LASTING_MIN, row.wish) else later
         for unit in ((at, *later), alone):
             added = [at for at in unit if at not in chosen and not _is_said(ranked[at], seen)]
             cost = _cost([ranked[each].said for each in added], days, count)
@@ -268,14 +283,34 @@ def find_corrections(ranked: Sequence[_Candidate]) -> dict[int, tuple[int, ...]]
         for word in candidate.words.held:
             holding.setdefault(word, []).append(at)
     found: dict[int, list[int]] = {}
+    revoking: dict[int, int] = {}
     for at, late in enumerate(ranked):
-        if late.said.row.correction < CORRECTION_MIN:
+        if not _may_correct(late.said.row):
             continue
         rare = [places for word in late.words.held if len(places := holding[word]) <= SHARED_BY_MAX]
         shared = Counter(early for places in rare for early in places if ranked[early].place < late.place)
-        for early in sorted(early for early, words in shared.items() if words >= SHARED_MIN):
+        earlier = sorted(early for early, words in shared.items() if words >= SHARED_MIN)
+        for early in earlier:
             found.setdefault(early, []).append(at)
+        if earlier or late.said.row.correction < REVOCATION_MIN:
+            continue
+        order = _revoked_order(ranked, late, shared)
+        if order is not None:
+            revoking[order] = max(at, revoking.get(order, at), key=lambda each: ranked[each].said.row.correction)
+    for order, at in revoking.items():
+        found.setdefault(order, []).append(at)
     return {early: tuple(own) for early, own in found.items()}
+
+
+def _may_correct(row: StatementRow) -> bool:
+    return row.correction >= CORRECTION_MIN
+
+
+def _revoked_order(ranked: Sequence[_Candidate], late: _Candidate, shared: Mapping[int, int]) -> int | None:
+    """The standing wish that a later statement may take back without saying which ("scrap that"): the one that it has
+    a word in common with, else the last before it."""
+    orders = [at for at, each in enumerate(ranked) if each.said.row.wish >= LASTING_MIN and each.place < late.place]
+    return max(orders, key=lambda at: (shared.get(at, 0), ranked[at].place), default=None)
 
 
 def _lines(

@@ -21,7 +21,7 @@ from muniment.core.ports.rows import by_ids
 from muniment.core.ports.schema import ENTRIES
 from muniment.core.record import Absent, Items, Number, Numeric, Record, Timestamp, issues_of
 from muniment.core.requests import whole
-from muniment.core.scope import imported_note
+from muniment.core.scope import Trust, imported_note
 from muniment.errors import InvalidInput, InvalidRecord
 from muniment.memory._index import StoredIndex, field_term, role_number
 from muniment.memory.index import load_index
@@ -74,6 +74,10 @@ class Hit(Record):
     session_id: str | None = None
     speaker: str | None = None
     role: str | None = None
+    trust: Trust
+    """That of the least trusted event it rests on; `external` where one is not this user's to see."""
+    flags: Items[str] = ()
+    """Flags of the events it rests on: `instruction_like` where one reads like orders from outside."""
 
 
 SEARCH_MAX = 1000
@@ -192,6 +196,8 @@ def _hit(
             "session_id": turn.session_id,
             "speaker": turn.call or turn.speaker,
             "role": turn.role,
+            "trust": turn.trust,
+            "flags": turn.flags,
         },
         _HIT_FIELDS,
     )

@@ -111,6 +111,10 @@ class LiveTurn:
         return bool(self._flags) and PARTLY_ANALYSED in self._flags.split(",")
 
     @property
+    def flags(self) -> tuple[str, ...]:
+        return tuple(self._flags.split(",")) if self._flags else ()
+
+    @property
     def imported_from(self) -> str | None:
         """The system it comes from, where it was not observed here."""
         return imported_from(self._flags.split(",")) if self._flags else None

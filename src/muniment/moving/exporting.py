@@ -51,7 +51,7 @@ _SAID = ("message", "tool_result", "system")
 def export_memory(ctx: Context, tenant_id: str, user_id: str) -> Iterator[bytes]:
     """The lines of a user's portable file."""
     if not isinstance(user_id, str) or not user_id:
-        raise InvalidInput("whose memory is not said", path="$.user_id")
+        raise InvalidInput("no user is named", path="$.user_id")
     exported_at = ctx.now()
     with ctx.engine.snapshot(tenant_id) as reader:
         yield from _Export(ctx, reader, tenant_id, user_id).lines(exported_at)

@@ -8,9 +8,11 @@ from itertools import chain
 from typing import Any
 
 from muniment.contracts.packet import Purpose
+from muniment.core.canonical import canonical_text
 from muniment.core.instants import Instant, parse_rfc3339
+from muniment.core.limits import remembered
 from muniment.core.policy import ComposePolicy
-from muniment.core.scope import Trust
+from muniment.core.scope import FOREIGN, Trust
 from muniment.core.text.analyzer import analyze
 from muniment.core.text.sentences import words_of
 from muniment.errors import InvalidInput
@@ -19,6 +21,7 @@ from muniment.memory.turns import Turn
 from muniment.packets.cues import AskedCues
 from muniment.packets.explain import Reason
 from muniment.packets.pool import ComposeRequest, InsightCandidate, Pool, version_name
+from muniment.store.injection import has_injection_form, reads_like_instructions
 from muniment.store.ledger import INSTRUCTION_LIKE, imported_from
 
 __all__ = ["Admission", "Wall", "barred", "emitted_ts", "instant_order"]
@@ -132,6 +135,16 @@ class Admission:
         """Why something may not, by where it comes from."""
         return barred(self.policy, self.purpose, trust, flags)
 
+    def bars_words(self, trust: Trust, words: Any, *, instructs: bool = False) -> Reason | None:
+        """Why what was derived from foreign evidence may not: its own words read like instructions to the model.
+
+        `instructs` is for what instructs by nature: only plain forms of an injection bar it.
+        """
+        if trust not in FOREIGN or self.policy.quote_instruction_like:
+            return None
+        text = words if isinstance(words, str) else canonical_text(words)
+        return "instruction_like" if _reads_like_instructions(text, instructs) else None
+
     def bars_evidence(self, evidence_id: str | None) -> Reason | None:
         """Why what rests on a piece of evidence may not: it is an insight behind the wall, or not heard itself."""
         if evidence_id is None:
@@ -198,6 +211,11 @@ class Admission:
             return turn.kind == "tool_result"
         line = self.lines.get(evidence_id)
         return evidence_id in self._tools if line is None or not (line.speaker or line.role) else line.role == "tool"
+
+
+@remembered(4096)
+def _reads_like_instructions(text: str, instructs: bool) -> bool:
+    return has_injection_form(text) if instructs else reads_like_instructions(text)
 
 
 @lru_cache(maxsize=4096)

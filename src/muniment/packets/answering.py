@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import takewhile
 from typing import Any, NamedTuple
 
@@ -65,13 +66,21 @@ def trace_answer(ctx: Context, tenant_id: str, entry: LedgerEntry) -> list[Answe
     try:
         marks: dict[str, str] = body.get("marks", {})
         numbers = {evidence_id: number for number, evidence_id in marks.items()}
-        page = body["text"].splitlines()
+        page = [line for text in (*_texts_in_view(ctx, tenant_id, body), body["text"]) for line in text.splitlines()]
     except (KeyError, TypeError, AttributeError):
         raise build.damaged("the body is not one of a build") from None
     return [
         AnsweredLine(build, sentence, tuple(cited_lines(page, [numbers[id_] for id_ in sentence.evidence_ids])))
         for sentence in resolve(content_of(ctx, tenant_id, entry.id), marks).sentences
     ]
+
+
+def _texts_in_view(ctx: Context, tenant_id: str, body: dict[str, Any]) -> Iterator[str]:
+    """The texts of the builds that the model had before it beside this one; of those that are still there."""
+    for build_id in body["request"].get("in_view", ()):
+        build = ctx.engine.read(tenant_id, partial(latest, item_id=build_id))
+        if build is not None and build.body is not None:
+            yield build.plain()["text"]
 
 
 _NEXT = re.compile(r"\[\d|#|- |undated:|Today is |\d{1,2} [A-Z][a-z]+ \d{4}:")

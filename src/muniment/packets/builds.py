@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
@@ -35,6 +35,7 @@ from muniment.memory.working_state import state_id
 from muniment.packets.build_keys import BuildKey, find_keyed, key_of_build, lock_key, plain_request
 from muniment.packets.compose import Composed, compose, write_packet
 from muniment.packets.gathering import gather
+from muniment.packets.in_view import page_beside, read_views, still_true, union_marks
 from muniment.packets.line_counts import line_counts_of
 from muniment.packets.marks import KeptMarks, keep_marks, read_marks
 from muniment.packets.page.lines import CLAIMS, HINTS, summary_evidence
@@ -161,6 +162,7 @@ def compose_build(
     task_type: str,
     exclude_session: bool = False,
     exclude: Iterable[str] = (),
+    in_view: Iterable[str] | None = None,
     opening: Mapping[str, Any] | None = None,
     idempotency_key: str | None = None,
     policy_asked: str | None = None,
@@ -170,13 +172,14 @@ def compose_build(
 
     Under an idempotency key the same request is answered with the build that it made.
     """
+    viewed = None if in_view is None else _id_list(in_view, "in_view")
     key: BuildKey | None = None
     if idempotency_key is not None:
         asked = policy.compose.max_tokens if max_tokens is None else whole(max_tokens)
         given = {"purpose": purpose, "query": query, "cues": cues, "per_section": per_section}
         checked(KeyedRequest, **given, max_tokens=asked, idempotency_key=idempotency_key)
         said = plain_request(given, max_tokens, policy_asked or policy.digest, now, task_type)
-        left_out = _left_out(exclude_session, exclude)
+        left_out = _left_out(exclude_session, exclude) | ({} if viewed is None else {"in_view": viewed})
         key = key_of_build(scope, idempotency_key, said | left_out, ctx.ids.salts(1)[0])
         found = ctx.engine.read(scope.tenant_id, partial(find_keyed, scope=scope, key=key))
         if found is not None:
@@ -202,12 +205,33 @@ def compose_build(
         )
         checkpoint()
         build = _composed(id_, inputs.request, inputs.pool, policy, line_counts_of(ctx), inputs.rules)
+        if viewed is not None:
+            build = ctx.engine.read(scope.tenant_id, partial(_beside, ctx, build, viewed))
         change = _change(build, ctx.counter.name, key)
         kept = ctx.engine.write(scope.tenant_id, partial(_keep, ctx, build, change, inputs.turns, key))
         if kept is not None:
             return kept
         ctx.clear_caches(scope.tenant_id)  # what was forgotten elsewhere may have come from there
     raise Conflict("what this build is made of is being forgotten", hint="compose again")
+
+
+def _beside(ctx: Context, build: Build, build_ids: Sequence[str], reader: Reader) -> Build:
+    """The same packet, with a text that says only what these builds do not, as far as they may still be shown."""
+    packet = read_canonical(build.packet_bytes.decode())
+    views = still_true(reader, read_views(ctx, reader, build.request.scope, build_ids), packet)
+    named = tuple(view.id for view in views)
+    request = ComposeRequest.unchecked(
+        build.request.__dict__ | {"in_view": named}, build.request.model_fields_set | {"in_view"}
+    )
+    if not views:
+        return replace(build, request=request)
+    texts = [view.text for view in views]
+    page = page_beside(MemoryPacket.from_wire(packet), texts)
+    rules = "" if build.rules is None or any(build.rules.text in text for text in texts) else build.rules.text
+    text = rules + page.text
+    tokens = line_counts_of(ctx).count(text) if text else 0
+    marks = union_marks(views, page.marks)
+    return replace(build, text=text, tokens=tokens, marks=marks, request=request, stable_chars=0)
 
 
 class BuildInputs(NamedTuple):
@@ -324,11 +348,16 @@ def _keep(
             return _reload(ctx, found)
     if _is_forgotten(tx, change, build, turns):
         return None
+    viewed = build.request.in_view or ()
+    if len(read_views(ctx, tx, build.request.scope, viewed)) < len(viewed):
+        return None  # a build in view was forgotten meanwhile
     _check_marks(ctx, build, tx)
     if not _keep_marks(tx, build):
         evidence_ids = {*build.pool.evidence_ids(), *build.marks.values()}
         request = _known_marks(tx, build.request, evidence_ids)
         build = _composed(build.id, request, build.pool, build.policy, line_counts_of(ctx), build.rules)
+        if viewed:
+            build = _beside(ctx, build, viewed, tx)
         change = _change(build, ctx.counter.name, key)
         if not _keep_marks(tx, build):
             raise IntegrityFailure("the marks of a session do not agree with each other", hint="verify the store")
@@ -453,14 +482,20 @@ def _left_out(exclude_session: Any, exclude: Any) -> dict[str, Any]:
     """What the caller sends itself, as the request has it."""
     if not isinstance(exclude_session, bool):
         raise InvalidInput("exclude_session should be true or false", path="$.exclude_session")
-    if isinstance(exclude, str | bytes | Mapping) or not isinstance(exclude, Iterable):
-        raise InvalidInput("exclude should be a list of event ids", path="$.exclude", hint="wrap a single id in a list")
-    ids = list(exclude)
-    for index, id_ in enumerate(ids):
-        if not isinstance(id_, str):
-            raise InvalidInput("an event id is text", path=f"$.exclude[{index}]")
+    ids = _id_list(exclude, "exclude")
     given: dict[str, Any] = {"exclude_session": True} if exclude_session else {}
     return given | ({"exclude": tuple(sorted(set(ids)))} if ids else {})
+
+
+def _id_list(given: Any, name: str) -> list[str]:
+    """The ids that a caller lists."""
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise InvalidInput(f"{name} should be a list of ids", path=f"$.{name}", hint="wrap a single id in a list")
+    ids = list(given)
+    for index, id_ in enumerate(ids):
+        if not isinstance(id_, str):
+            raise InvalidInput("an id is text", path=f"$.{name}[{index}]")
+    return ids
 
 
 def _cues(given: Mapping[str, Any] | None) -> Cues:

@@ -55,6 +55,11 @@ _ACTED_READ = 4
 _TOOL = ROLES.index("other")
 """Of turns, only a tool's result has another role than user and assistant."""
 
+_WISH_MIN = 170
+"""From this score of the gate on a standing wish leads a packet: tasks and remarks score less, plain wishes 198 or
+more.
+"""
+
 T = TypeVar("T")
 
 
@@ -137,7 +142,8 @@ def _profile(ctx: Context, reader: Reader, request: ComposeRequest, policy: Poli
         policy=policy,
         query=request.query,
         without=scope.session_id if request.exclude_session else None,
-        least=LASTING_MIN,
+        safety_min=LASTING_MIN,
+        wish_min=_WISH_MIN,
     )
     turns = turns_by_id(ctx, reader, scope.tenant_id, [line.event_id for line in lines], is_asked_later=True)
     stretches: dict[str, ProfileCandidate] = {}

@@ -211,6 +211,8 @@ class ComposeRequest(Record):
     """True where nothing that was said in this session is to stand in the packet."""
     exclude: Absent[Items[str]] = None
     """Events that are not to stand in the packet, and facts as they stood (`FACT_ID@VERSION`)."""
+    in_view: Absent[Items[IdText]] = None
+    """Builds of the session that the model still has before it, oldest first: the text says only what they do not."""
     marks: Absent[KnownMarks] = None
     """Absent where no packet of the session was kept before."""
     vectors: Absent[VectorsRead] = None

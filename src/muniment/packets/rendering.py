@@ -11,8 +11,8 @@ from muniment.contracts.packet import MemoryPacket, Purpose
 from muniment.contracts.semantics import check_packet
 from muniment.core.canonical import child_path
 from muniment.errors import InvalidRecord, Issue
+from muniment.packets.in_view import page_beside
 from muniment.packets.page.answers import CitedSentence, Resolution, resolve
-from muniment.packets.page.layout import lay_out, sheet_of
 
 __all__ = [
     "DIVIDER",
@@ -45,8 +45,17 @@ class Rendered:
     """How much of the text, from its beginning, seldom changes from packet to packet."""
 
 
-def render(packet: MemoryPacket | Mapping[str, Any], *, purpose: Purpose | None = None, query: str = "") -> Rendered:
+def render(
+    packet: MemoryPacket | Mapping[str, Any],
+    *,
+    purpose: Purpose | None = None,
+    query: str = "",
+    in_view: Sequence[str] = (),
+) -> Rendered:
     """The page of a packet for its purpose, or for another one; refused where that would show what must not be shown.
+
+    With `in_view`, the texts of earlier packets that the model still has before it, oldest first, it is only what these
+    do not say; an empty text if there is nothing new.
 
     Raises `InvalidRecord` for a packet that breaks its contract or one of its binding rules, MP-12 above all.
     """
@@ -58,7 +67,7 @@ def render(packet: MemoryPacket | Mapping[str, Any], *, purpose: Purpose | None 
     except InvalidRecord as error:
         raise _refusal(error.issues) from None
     guard(wire)
-    page = lay_out(sheet_of(checked))
+    page = page_beside(checked, in_view)
     return Rendered(page.text, page.marks, query, page.stable_chars)
 
 

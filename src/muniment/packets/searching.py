@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.canonical import canonical_text
+from muniment.core.ports.rows import by_ids
+from muniment.core.ports.schema import ENTRIES
 from muniment.memory.fact_rows import newest_facts
 from muniment.memory.index import load_index
 from muniment.memory.search import Hit, check_min_score, check_search, find_turns, turn_hit, unranked_hit
@@ -54,7 +56,7 @@ def search_user(
             ctx, reader, scope.tenant_id, scope.user_id, query, k, moment, policy, index=index, among=among
         )
         check_cited(ctx, reader, scope.tenant_id, [found.turn.id for found in turns])
-        facts = _fact_hits(reader, scope, query, moment, policy, ctx.policy.memory.facts)
+        facts = _flagged(reader, scope, _fact_hits(reader, scope, query, moment, policy, ctx.policy.memory.facts))
         if index is not None and among is not None and facts:
             facts = _resting_on(index, among, facts)
         hits = [turn_hit(found) for found in turns] + facts
@@ -125,4 +127,24 @@ def _fact_hit(found: FoundFact, chance: float) -> Hit:
         sources=fact.sources,
         why=("a fact that stands", *found.match.reasons),
         parts={"match": found.match.score},
+        trust=found.item.trust,
     )
+
+
+class _Flags(NamedTuple):
+    id: str
+    user_id: str
+    flags: str
+
+
+def _flagged(reader: Reader, scope: Scope, facts: list[Hit]) -> list[Hit]:
+    """The facts with the flags of what they rest on; one that rests on what is not this user's to see is external."""
+    ids = sorted({source for fact in facts for source in fact.sources})
+    rows = by_ids(reader, ENTRIES, ids, into=_Flags) if ids else ()
+    own = {row.id: row.flags.split(",") if row.flags else [] for row in rows if row.user_id == scope.user_id}
+    found: list[Hit] = []
+    for fact in facts:
+        flags = {flag for source in fact.sources for flag in own.get(source, ())}
+        trust = fact.trust if own.keys() >= set(fact.sources) else "external"
+        found.append(fact.model_copy(update={"flags": tuple(sorted(flags)), "trust": trust}))
+    return found

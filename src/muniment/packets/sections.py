@@ -12,6 +12,7 @@ from typing import Any
 from muniment.contracts.packet import Episode, InsightItem, Procedure, Risk, TimeSpan, ToolEvidence, WorkingState
 from muniment.core.instants import Instant, parse_rfc3339
 from muniment.core.record import Record
+from muniment.core.text.analyzer import analyze
 from muniment.memory._fact_records import find_overridden, is_instruction, validity_problem
 from muniment.memory.turns import EpisodeCandidate, SummaryLine
 from muniment.packets.admission import Admission, instant_order
@@ -38,6 +39,7 @@ from muniment.packets.page.lines import (
 )
 from muniment.packets.page.taught import merged_with
 from muniment.packets.pool import FactCandidate, InsightCandidate, ProcedureCandidate
+from muniment.store.injection import split_name
 
 __all__ = [
     "DEFAULT_CONFIDENCE",
@@ -136,7 +138,9 @@ def _bars_unit(admission: Admission, unit: StateUnit) -> Reason | None:
         return None
     flags = unit.value.get("flags")
     trust = unit.value.get("trust", "external" if unit.part == "claims" else "assistant")
-    return admission.bars(trust, flags if isinstance(flags, list | tuple) else ())
+    if (reason := admission.bars(trust, flags if isinstance(flags, list | tuple) else ())) is not None:
+        return reason
+    return admission.bars_words(trust, unit.value)
 
 
 def _marked_cut(value: Any) -> Any:
@@ -317,6 +321,8 @@ def _unfit_fact(admission: Admission, each: FactCandidate) -> Reason | None:
         return "excluded"
     if (reason := admission.bars(each.trust)) is not None:
         return reason
+    if (reason := admission.bars_words(each.trust, [split_name(fact.fact_key), fact.value, fact.notes])) is not None:
+        return reason
     if is_instruction(fact) and each.trust != "user":
         return "trust"  # nobody else's word is told as what the user asked
     if admission.wall.bars_id(fact.fact_id, *fact.sources) or admission.wall.bars_value([fact.value, fact.notes]):
@@ -371,7 +377,7 @@ def offer_procedures(admission: Admission, notes: Explanation) -> list[Offer]:
             notes.omit(name, "purpose")
         elif procedure.procedure_id in taken:
             notes.omit(name, "duplicate")
-        elif (reason := admission.bars(each.trust)) is not None:
+        elif (reason := _bars_procedure(admission, each)) is not None:
             notes.omit(name, reason)
         elif procedure.task_type != admission.request.task_type:
             notes.omit(name, "task_type", task_type=procedure.task_type)
@@ -384,6 +390,10 @@ def offer_procedures(admission: Admission, notes: Explanation) -> list[Offer]:
     for name, _ in fit[policy.procedures_max :]:
         notes.omit(name, "count_limit", limit=policy.procedures_max)
     return [Offer(_procedure_candidate(*pair)) for pair in fit[: policy.procedures_max]]
+
+
+def _bars_procedure(admission: Admission, each: ProcedureCandidate) -> Reason | None:
+    return admission.bars(each.trust) or admission.bars_words(each.trust, each.procedure.content, instructs=True)
 
 
 def _procedure_candidate(name: str, each: ProcedureCandidate) -> Candidate:
@@ -511,7 +521,9 @@ def _unfit_insight(admission: Admission, each: InsightCandidate) -> Reason | Non
         return "expired"
     if (reason := admission.cues.bars_lasting(each.recorded_at, item.expires_at)) is not None:
         return reason
-    return admission.bars(each.trust) or next(filter(None, map(admission.bars_evidence, item.sources or ())), None)
+    if (reason := admission.bars(each.trust) or admission.bars_words(each.trust, item.statement)) is not None:
+        return reason
+    return next(filter(None, map(admission.bars_evidence, item.sources or ())), None)
 
 
 def _is_expired(admission: Admission, each: InsightCandidate) -> bool:
@@ -576,6 +588,8 @@ def offer_episodes(admission: Admission, notes: Explanation, carrying: frozenset
             reason = "duplicate"
         if reason is None and known is not None:
             reason = _bars_all_lines(admission, each)
+            if reason is None and not any(_answers(admission, known, line) for line in each.lines):
+                reason = "weak_evidence"
         if reason is not None or known is None:
             notes.omit(name, reason or "out_of_window")
         else:
@@ -655,7 +669,7 @@ def _episode_candidate(admission: Admission, known: _KnownEpisode) -> Candidate:
     level, lines_max = _compression(admission, known.age_days)
 
     def shorten(fits: Fits, is_shown: IsShown) -> tuple[Episode, Step | None] | None:
-        fresh = _fresh_lines(admission, known.candidate, lines_max, is_shown)
+        fresh = _fresh_lines(admission, known, lines_max, is_shown)
         if not fresh:
             return None
         for count in range(len(fresh), -1, -1):
@@ -685,10 +699,10 @@ def _episode_candidate(admission: Admission, known: _KnownEpisode) -> Candidate:
     )
 
 
-def _fresh_lines(admission: Admission, each: EpisodeCandidate, lines_max: int, is_shown: IsShown) -> list[SummaryLine]:
+def _fresh_lines(admission: Admission, known: _KnownEpisode, lines_max: int, is_shown: IsShown) -> list[SummaryLine]:
     """The best sentences that may be shown and are not on the page yet."""
     fresh: list[SummaryLine] = []
-    for line in each.lines:
+    for line in known.candidate.lines:
         if len(fresh) == lines_max:
             break
         text = line.text.strip()
@@ -696,9 +710,18 @@ def _fresh_lines(admission: Admission, each: EpisodeCandidate, lines_max: int, i
             text
             and admission.bars_sentence(line.evidence_id, line.text) is None
             and not is_shown(line.evidence_id, text, line.words)
+            and _answers(admission, known, line)
         ):
             fresh.append(line)
     return fresh
+
+
+def _answers(admission: Admission, known: _KnownEpisode, line: SummaryLine) -> bool:
+    """Whether a sentence may be evidence: of an episode that does not match, what an assistant or a tool said does only
+    if it shares a word with the question.
+    """
+    is_open = not admission.is_asked or bool(known.cues) or line.role not in ("assistant", "tool")
+    return is_open or not admission.terms.isdisjoint(analyze(line.text))
 
 
 def _compression(admission: Admission, age_days: float) -> tuple[str, int]:

@@ -388,7 +388,8 @@ def check_directory(directory: RunDirectory, view: StudyView, *, but: Collection
     raise ArtifactEdited(
         message,
         path="$.directory",
-        hint="resume() (`muniment research resume`) writes the store's files; to change an output, ingest it again",
+        hint="resume() (`muniment research status RUN --write`) writes the store's files; to change an output, "
+        "ingest it again",
         details={"paths": edited, "revision": view.revision},
     )
 

@@ -19,7 +19,7 @@ from muniment.core.canonical import canonical_text
 from muniment.core.ports.engine import Condition
 from muniment.core.ports.rows import by_ids, select
 from muniment.core.ports.schema import ENTRIES, ITEMS, LINKS
-from muniment.core.scope import LEDGER_CORPUS, Trust
+from muniment.core.scope import FOREIGN, LEDGER_CORPUS, Trust
 from muniment.core.text.analyzer import analyze, stem
 from muniment.memory.evidence import match_text
 from muniment.memory.tool_results import READ, effect_of_name, is_chunk, reads_as_failed, words_of_name
@@ -55,7 +55,6 @@ ACTIONS_READ = 16
 """Plans of the same moment, of which the last to be written stands."""
 SIDE_MAX = 2
 """Pieces of evidence that are named on each side of a conflict."""
-_FOREIGN: tuple[Trust, ...] = ("tool", "external")
 
 
 class Listed(NamedTuple):
@@ -244,7 +243,7 @@ def _sources(reader: Reader, item_ids: Sequence[str]) -> dict[str, list[_Source]
 
 def _flags(trust: Trust, text: str) -> dict[str, Any]:
     """Words that came from outside are looked at again: they may have been told on in an entry of the run's own."""
-    return {"flags": [INSTRUCTION_LIKE]} if trust in _FOREIGN and reads_like_instructions(text) else {}
+    return {"flags": [INSTRUCTION_LIKE]} if trust in FOREIGN and reads_like_instructions(text) else {}
 
 
 # -- what was done ------------------------------------------------------------------------------------

@@ -18,10 +18,10 @@ from muniment.core.instants import format_instant, offset_minutes, parse_instant
 from muniment.core.policy import LedgerPolicy
 from muniment.core.ports.schema import EntryRow, ItemRow
 from muniment.core.record import ValidationError
-from muniment.core.scope import TRUST_ORDER, TRUST_RANK, IdText, Trust
+from muniment.core.scope import FOREIGN, TRUST_ORDER, TRUST_RANK, IdText, Trust
 from muniment.core.text.patterns import analysed_chars
 from muniment.errors import InvalidInput, MunimentError, TooLarge
-from muniment.store.injection import reads_like_instructions
+from muniment.store.injection import reads_like_instructions, split_name
 from muniment.store.ledger import (
     IMPORTED,
     INSTRUCTION_LIKE,
@@ -127,8 +127,7 @@ def admit(draft: EntryDraft, policy: LedgerPolicy) -> Admitted:
             flags.append(REDACTED)
             text = canonical_text(body)
     trust = trust_of(draft.role, draft.trust)
-    is_foreign = trust in ("tool", "external") or draft.imported is not None
-    if policy.flag_instructions and is_foreign and reads_like_instructions(body["content"]):
+    if policy.flag_instructions and _instructs(draft, body, trust):
         flags.append(INSTRUCTION_LIKE)
     if draft.imported is not None:
         flags.append(f"{IMPORTED}{draft.imported.system}")
@@ -143,6 +142,18 @@ def admit(draft: EntryDraft, policy: LedgerPolicy) -> Admitted:
         body, text, blob = _move_out(body, text, policy)
     ts = None if draft.ts is None else format_instant(parse_instant(draft.ts))
     return Admitted(draft, ts, trust, tuple(sorted(flags)) if flags else (), body, text, blob)
+
+
+def _instructs(draft: EntryDraft, body: dict[str, Any], trust: Trust) -> bool:
+    """Whether what came from outside reads like instructions: the content, or a name under which it is shown.
+
+    Whoever runs a tool server or joins a chat chooses that name, also where the content is the user's own.
+    """
+    names = [name for name in (draft.speaker, draft.tool and draft.tool.name) if name]
+    if any(reads_like_instructions(split_name(name)) for name in names):
+        return True
+    is_foreign = trust in FOREIGN or draft.imported is not None
+    return is_foreign and reads_like_instructions(body["content"])
 
 
 def _check_shape(draft: EntryDraft) -> None:

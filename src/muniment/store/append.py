@@ -55,9 +55,10 @@ from muniment.errors import (
 from muniment.store.admission import Admitted, admit, place_blob
 from muniment.store.chain import Head, Sealable, genesis, head_of, seal
 from muniment.store.context import Context
+from muniment.store.injection import reads_like_instructions
 from muniment.store.item_terms import follow_terms
 from muniment.store.items import Change, Item, add_items, item_of, latest, taken_ids, write_changes
-from muniment.store.ledger import PINNED, RUN_STARTED, EntryDraft, LedgerEntry, entry_of_row
+from muniment.store.ledger import INSTRUCTION_LIKE, PINNED, RUN_STARTED, EntryDraft, LedgerEntry, entry_of_row
 from muniment.store.tombstones import forgotten, load_entry
 
 if TYPE_CHECKING:
@@ -312,6 +313,9 @@ def _write(
     filled = [part for part in parts if part.ids]
     if not filled:
         return parts  # a run that is only to be started was
+    if ctx.policy.ledger.flag_instructions and not is_load:
+        for part in filled:
+            _flag_repeated_orders(tx, part)
     users = _count_entries(tx, filled)
     if not is_load:
         ctx.note_tails(batches[0].scope.tenant_id, *users)
@@ -325,6 +329,39 @@ def _write(
     for part in filled:
         ctx.derived.sessions.extend(tx, *part.place, part.rows[-1].seq, len(part.rows))
     return parts
+
+
+_READ_BY_ASSISTANT = 64
+"""Entries before an assistant's message that are looked at for a flagged one."""
+
+
+class _Flags(NamedTuple):
+    flags: str
+
+
+def _flag_repeated_orders(tx: Reader, part: _Part) -> None:
+    """Flag messages of an assistant that read like instructions, where the assistant was shown something flagged.
+
+    Elsewhere its own words are not looked at. What it passes on of a page keeps the flag of that page (LG-08).
+    """
+    admitted = list(part.admitted)
+    is_suspect = None
+    for at, each in enumerate(admitted):
+        if not isinstance(each, Admitted) or each.role != "assistant":
+            continue
+        if not any(INSTRUCTION_LIKE in other.flags for other in admitted[:at]):
+            is_suspect = _holds_flagged(tx, part.place) if is_suspect is None else is_suspect
+            if not is_suspect:
+                continue
+        if INSTRUCTION_LIKE not in each.flags and reads_like_instructions(each.text):
+            admitted[at] = each._replace(flags=tuple(sorted((*each.flags, INSTRUCTION_LIKE))))
+    part.admitted = admitted
+
+
+def _holds_flagged(tx: Reader, place: Place) -> bool:
+    where: tuple[Condition, ...] = (("user_id", "=", place[0]), ("session_id", "=", place[1]))
+    newest = select(tx, ENTRIES, where, into=_Flags, order=("seq",), descending=True, limit=_READ_BY_ASSISTANT)
+    return any(INSTRUCTION_LIKE in row.flags.split(",") for row in newest)
 
 
 def _lock_sessions(tx: Transaction, batches: Sequence[Batch]) -> None:

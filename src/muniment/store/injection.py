@@ -20,7 +20,16 @@ from zlib import crc32
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.word_lists import read_data
 
-__all__ = ["BUCKETS", "TERMS_MIN", "Gate", "has_injection_form", "reads_like_instructions", "visible_text", "windows"]
+__all__ = [
+    "BUCKETS",
+    "TERMS_MIN",
+    "Gate",
+    "has_injection_form",
+    "reads_like_instructions",
+    "split_name",
+    "visible_text",
+    "windows",
+]
 
 BUCKETS = 65_521
 """A prime just below 64 K, so that the weights and their threshold fit into 64 KiB."""
@@ -38,6 +47,8 @@ _INVISIBLE = lazy_pattern(
 _ACCENTS = lazy_pattern("[\u0300-\u036f]")
 _CJK = lazy_pattern("[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _TOKEN = lazy_pattern(r"[^\W\d_]{1,48}|\d+|[.!?。！？；\n]+|[^\w\s]")
+_JOINT = lazy_pattern(r"[_\-./:+]+|(?<=[a-z])(?=[A-Z])")
+"""Between the words of a name."""
 _ENDS = frozenset(".!?。！？；\n")
 
 _HIDDEN = lazy_pattern(
@@ -76,6 +87,11 @@ def has_injection_form(text: str) -> bool:
     if not text.isascii() and _HIDDEN.search(text) is not None:
         return True
     return _FORMS.search(visible_text(text)) is not None
+
+
+def split_name(name: str) -> str:
+    """The words of a name that is written as one word (`ignore_all_rules`, `ignoreAllRules`), as a text."""
+    return _JOINT.sub(" ", name)
 
 
 class Gate(NamedTuple):

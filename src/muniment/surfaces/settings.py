@@ -135,7 +135,7 @@ class Settings:
     durability: str
     """`normal` survives a crash of the process, `full` a loss of power, `replicated` that of a PostgreSQL server."""
     embedder: str
-    """Search by meaning too: `none`, `hash`, `wordllama`, `minilm`, `openai:<base_url>#<model>`."""
+    """Search by meaning: `none`, `e5-small`, `multilingual-e5-small`, `onnx:<folder>`, `openai:<base_url>#<model>`."""
     tokens: str
     """What counts tokens: `auto` is exact where a tokenizer is installed."""
     grader: str

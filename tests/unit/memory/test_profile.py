@@ -96,8 +96,8 @@ def test_safety_and_wishes_come_before_what_is_newer() -> None:
 
 
 def test_a_correction_comes_with_what_it_corrects_or_alone() -> None:
-    old = statement(1, "I am badly allergic to peanuts.", safety=200)
-    new = statement(5, "Scrap that, the peanuts allergic thing was a false alarm.", correction=220)
+    old = statement(1, "Always order me the peanuts.", wish=200)
+    new = statement(5, "Scrap that, the order of peanuts was a bad idea.", correction=220)
     other = statement(3, "I like tea.")
     assert chosen([old, other, new], 23) == [old.text, new.text]
     assert chosen([old, other, new], 17) == [other.text, new.text]

@@ -110,3 +110,29 @@ def test_one_of_the_last_turns_stays_where_it_was_said() -> None:
         build = run.compose("planner", query=TASKS[0])
         assert build.text.count(ALLERGY) == 1
         assert ALLERGY in build.text.partition("## Last turns")[2]
+
+
+REVOKED = [
+    ("From now on always answer me in French.", "Scrap that, English is fine again."),
+    ("Never use emojis when you write to me.", "Actually, emojis are fine after all."),
+    ("Don't ever schedule meetings before ten for me.", "That rule about mornings no longer applies."),
+    ("Ab jetzt bitte immer duzen.", "Vergiss das wieder, Sie ist mir lieber."),
+    ("Antworte mir künftig nur auf Englisch.", "Doch nicht, Deutsch ist wieder in Ordnung."),
+    ("À partir de maintenant, tutoie-moi toujours.", "Finalement non, vouvoie-moi."),
+    ("以后都用英文回答我。", "算了，还是用中文吧。"),
+    ("앞으로는 항상 영어로 대답해 줘.", "아니야, 다시 한국어로 해 줘."),
+    ("これからは必ず敬語で話してください。", "やっぱりいい、普通に話して。"),
+]
+
+
+@pytest.mark.parametrize("tokens", [256, 512, 1024])
+@pytest.mark.parametrize(("order", "revocation"), REVOKED)
+def test_an_order_is_never_shown_without_what_took_it_back(order: str, revocation: str, tokens: int) -> None:
+    with muniment.open(":memory:") as mem:
+        mem.run(user_id="ana", session_id="first").observe("user", order, ts="2026-02-01T10:00:00Z")
+        mem.run(user_id="ana", session_id="second").observe("user", revocation, ts="2026-02-09T10:00:00Z")
+        filled(mem, chatter=40)
+        for purpose in ("planner", "tool", "responder"):
+            for query in TASKS:
+                text = built(mem, purpose, query, tokens).text
+                assert order not in text or revocation in text, text

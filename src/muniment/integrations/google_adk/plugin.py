@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from muniment.integrations.google_adk.events import BUILD, SessionName, Sessions, lines_of, results_text, text_of
 from muniment.integrations.packages import missing
+from muniment.integrations.session.in_view import SentPackets
 from muniment.integrations.session.memory import Failing
-from muniment.integrations.session.questions import RecentBuilds
 from muniment.packets.rendering import set_apart
 
 try:
@@ -51,9 +51,9 @@ class MunimentPlugin(BasePlugin):
         on_error: Literal["open", "closed"] = "open",
     ) -> None:
         super().__init__(name="muniment")
-        self._sessions = Sessions.of(mem, tenant_id, max_tokens=max_tokens, on_error=on_error, recent=RecentBuilds())
+        self._sessions = Sessions.of(mem, tenant_id, max_tokens=max_tokens, on_error=on_error, sent=SentPackets())
         self._is_open = on_error == "open"
-        self._builds = RecentBuilds()
+        self._builds = SentPackets()
 
     async def before_model_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest
@@ -68,7 +68,7 @@ class MunimentPlugin(BasePlugin):
         with Failing("no packet was composed", is_open=self._is_open):
             build = await asyncio.to_thread(lambda: self._sessions.latest(name).memory.compose(sent))
             if build is not None:
-                self._builds.keep((callback_context.invocation_id,), build.id)
+                self._builds.keep((callback_context.invocation_id,), build)
             if build is not None and build.text:
                 told = types.Part(text=set_apart(build.text))
                 contents[at] = contents[at].model_copy(update={"parts": [told, *(contents[at].parts or ())]})
@@ -78,9 +78,9 @@ class MunimentPlugin(BasePlugin):
         self, *, callback_context: CallbackContext, llm_response: LlmResponse
     ) -> LlmResponse | None:
         """The answer says which build it was given: the event keeps it, and its marks are resolved by it."""
-        build_id = self._builds.find((callback_context.invocation_id,))
-        if build_id is not None:
-            llm_response.custom_metadata = {**(llm_response.custom_metadata or {}), BUILD: build_id}
+        sent = self._builds.find((callback_context.invocation_id,))
+        if sent is not None:
+            llm_response.custom_metadata = {**(llm_response.custom_metadata or {}), BUILD: sent.build_id}
         return None
 
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:

@@ -17,7 +17,7 @@ from muniment.errors import InvalidInput, InvalidJson, MunimentError, Unsupporte
 from muniment.integrations.proxy.callers import Allowed, Defaults, caller_of
 from muniment.integrations.proxy.sessions import KnownSessions
 from muniment.integrations.proxy.spans import spliced
-from muniment.integrations.wrapping.conversation import Call, Conversation, RecentBuilds, Telling, Whose
+from muniment.integrations.wrapping.conversation import Call, Conversation, SentPackets, Telling, Whose
 
 if TYPE_CHECKING:
     from muniment.handles.memory import Memory
@@ -63,7 +63,7 @@ class Remembering:
         place = cast('Literal["question", "system"]', settings.place)
         self._fails_open = settings.on_error == "open"
         self._telling = Telling(settings.max_tokens or None, place=place, fails_open=self._fails_open)
-        self._recent = RecentBuilds()
+        self._sent = SentPackets()
         self._sessions = KnownSessions()
 
     def begin(self, dialect: Dialect, headers: Mapping[str, str], allowed: Allowed, body: bytes) -> Begun:
@@ -99,13 +99,15 @@ class Remembering:
         return self._told(body, dialect, given, whose)
 
     def _told(self, body: bytes, dialect: Dialect, given: dict[str, Any], whose: Whose) -> Begun:
-        conversation = Conversation(self._mem, whose, self._telling, self._recent)
+        conversation = Conversation(self._mem, whose, self._telling, self._sent)
         try:
             call = conversation.begin(dialect, given)
         except InvalidInput as error:
             raise _within(error, given) from None
-        content = body if call.insertion is None else spliced(body.decode(), call.insertion).encode()
-        return Begun(content, conversation, call, call.failure or "")
+        text = body.decode()
+        for insertion in call.insertions:
+            text = spliced(text, insertion)
+        return Begun(text.encode() if call.insertions else body, conversation, call, call.failure or "")
 
     def _without(self, body: bytes, error: MunimentError) -> Begun:
         """On without memory, or not at all."""

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     import uvicorn
 
     from muniment.handles.memory import Memory
-    from muniment.surfaces.http.keys import KeyRing
 
 __all__ = ["make_proxy", "warnings_of"]
 
@@ -33,7 +32,7 @@ def make_proxy(
     except ImportError:
         raise not_installed("the proxy is not installed", "proxy") from None
     checked(settings)
-    keys = _keys(memory, settings) if settings.asks_for_keys else None
+    _check_keys(memory, settings)
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: Any = None) -> None:
@@ -50,7 +49,7 @@ def make_proxy(
         }
     return Server(
         uvicorn.Config(
-            Proxy(memory, settings, defaults, keys),
+            Proxy(memory, settings, defaults),
             host=settings.host,
             port=settings.port,
             lifespan="on",
@@ -67,9 +66,11 @@ def make_proxy(
     )
 
 
-def _keys(memory: Memory, settings: ProxySettings) -> KeyRing:
-    from muniment.surfaces.processes.stored_keys import open_keys
+def _check_keys(memory: Memory, settings: ProxySettings) -> None:
+    from muniment.surfaces.http._keys import open_keys
 
+    if not settings.asks_for_keys:
+        return
     keys = open_keys(settings.keys, memory._ctx.engine, system_clock)
     if not keys.list():
         raise InvalidInput(
@@ -77,7 +78,6 @@ def _keys(memory: Memory, settings: ProxySettings) -> KeyRing:
             path="$.proxy.keys",
             hint="muniment store keys create NAME --tenant ID --user ID",
         )
-    return keys
 
 
 def warnings_of(settings: ProxySettings) -> list[str]:

@@ -71,12 +71,28 @@ class ProxySettings:
     """How long a caller may keep us waiting: for the next part of its request, or to take the next of its answer."""
     body_bytes_max: int = 64 << 20
     """The largest request that asks a model."""
+    bodies_bytes_max: int = 256 << 20
+    """Such requests that are held at the same time; those of one key take half of it."""
+    requests_per_minute: int = 6000
+    """Of one key, unless the key says otherwise."""
+    guesses_per_minute: int = 30
+    """Refused keys from one address before it has to wait."""
     passed_bytes_max: int = 1 << 30
     """The largest request that is only passed on."""
     answer_bytes_max: int = 32 << 20
     """The largest answer that is recorded; a larger one passes all the same."""
     shutdown_seconds: int = 30
     """How long requests under way may take to end."""
+
+    @property
+    def workers(self) -> int:
+        """A proxy is one process."""
+        return 1
+
+    @property
+    def import_bytes_max(self) -> int:
+        """A proxy takes in no dumps."""
+        return 0
 
     @property
     def asks_for_keys(self) -> bool:

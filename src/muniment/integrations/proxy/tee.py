@@ -6,10 +6,12 @@ no JSON, is not recorded, and `lost` says why.
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
+
+from muniment.core.canonical import parse_json
+from muniment.errors import InvalidJson
 
 if TYPE_CHECKING:
     from muniment.integrations.wrapping.dialects import Dialect
@@ -88,7 +90,8 @@ class Answer:
 
     def _note_id(self, response: Any) -> None:
         if isinstance(response, Mapping) and response.get("object") == "response":
-            self.response_id = str(response.get("id") or "")
+            held = response.get("id")
+            self.response_id = held if isinstance(held, str) else ""
 
 
 class Events:
@@ -115,8 +118,8 @@ class Events:
 
 def _read(data: bytes) -> dict[str, Any] | None:
     try:
-        told = json.loads(data)
-    except (ValueError, RecursionError):  # such as the [DONE] behind a stream
+        told = parse_json(data)
+    except InvalidJson:  # such as the [DONE] behind a stream
         return None
     return told if isinstance(told, dict) else None
 

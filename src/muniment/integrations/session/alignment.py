@@ -19,7 +19,7 @@ from muniment.store.secrets import redact_value
 if TYPE_CHECKING:
     from muniment.store.ledger import LedgerEntry
 
-__all__ = ["Aligned", "Recorded", "align", "ends_with", "missing_calls", "recorded", "unmade_calls"]
+__all__ = ["Aligned", "Recorded", "align", "ends_with", "event_mark", "missing_calls", "recorded", "unmade_calls"]
 
 _CALLS = ("function_call", "custom_tool_call", "tool_use", "server_tool_use", "mcp_tool_use")
 _TURNS = ("tool_calls", "message_item")
@@ -65,7 +65,7 @@ def recorded(entries: Iterable[LedgerEntry], read: Callable[[str], str]) -> list
 def align(known: Sequence[Recorded], events: Sequence[MessageEvent]) -> Aligned:
     """Lay the events of a list beside what is known. The caller's own prompts are no part of the conversation."""
     turns = [each for each in events if not each.is_prompt]
-    marks = [_mark_of(each.event) for each in turns]
+    marks = [event_mark(each.event) for each in turns]
     held = [each.mark or f"forgotten {number}" for number, each in enumerate(known)]
     found: dict[int, int] = {}
     for at, place, size in common_stretches(held, marks):
@@ -83,7 +83,7 @@ def align(known: Sequence[Recorded], events: Sequence[MessageEvent]) -> Aligned:
 def ends_with(known: Sequence[Recorded], events: Sequence[MessageEvent]) -> bool:
     """Are these the last turns of the session?"""
     held = [each.mark for each in known if each.mark]
-    return held[-len(events) :] == [_mark_of(each.event) for each in events]
+    return held[-len(events) :] == [event_mark(each.event) for each in events]
 
 
 def missing_calls(known: Iterable[Recorded], messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -122,7 +122,8 @@ def _parts(message: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
     return [part for part in held if isinstance(part, Mapping)] if isinstance(held, list | tuple) else []
 
 
-def _mark_of(event: dict[str, Any]) -> str:
+def event_mark(event: dict[str, Any]) -> str:
+    """Who said what in an event of a list, as turns of the session are compared."""
     tool = event.get("tool") or {}
     calls = (event.get("metadata") or {}).get("tool_calls") or ()
     return _mark(event["role"], event["content"], tool.get("call_id"), calls)

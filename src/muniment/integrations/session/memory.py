@@ -21,7 +21,8 @@ from muniment.core.scope import DEFAULT_TENANT, scope_given
 from muniment.errors import Forgotten, InvalidInput, MunimentError, NotFound
 from muniment.integrations.live_history import left_out
 from muniment.integrations.session.functions import without_echoes
-from muniment.integrations.session.questions import Asked, RecentBuilds, asked_of
+from muniment.integrations.session.in_view import InView, PacketsInView, SentPackets
+from muniment.integrations.session.questions import Asked, asked_of
 from muniment.integrations.session.recording import Written, event_texts, record_answer, record_list, record_named
 
 if TYPE_CHECKING:
@@ -99,10 +100,10 @@ class SessionMemory:
         run_id: str | None = None,
         max_tokens: int | None = None,
         on_error: Literal["open", "closed"] = "open",
-        recent: RecentBuilds | None = None,
+        sent: SentPackets | None = None,
     ) -> None:
-        """`run_id` is for integrations that take the same run up again; `recent` for those whose handles live for one
-        call, so that a question keeps its packet from one to the next.
+        """`run_id` is for integrations that take the same run up again; `sent` for those whose handles live for one
+        call, so that they know from one to the next which packet a question was given.
         """
         if on_error not in ("open", "closed"):
             raise InvalidInput("on_error should be 'open' or 'closed'", path="$.on_error")
@@ -115,7 +116,7 @@ class SessionMemory:
         self.mem = store_of(mem)
         self._max_tokens = max_tokens
         self._is_open = on_error == "open"
-        self._recent = recent or RecentBuilds()
+        self._sent = sent or SentPackets()
         self._run: Run | None = None
         self._lock = threading.Lock()
 
@@ -195,13 +196,22 @@ class SessionMemory:
         run, asked = self.run, asked_of(messages) or Asked(len(messages) - 1, "")
         text = asked.text if query is None else query
         key = (run.scope.tenant_id, run.scope.user_id, run.scope.run_id, str(asked.at), digest_of(text))
-        known = self._recent.find(key) if asked.at < len(messages) - 1 else None
+        known = self._sent.find(key) if asked.at < len(messages) - 1 else None
         if known is not None:
             with suppress(Forgotten, NotFound):
-                return self.mem.replay(known, tenant_id=run.scope.tenant_id)
+                return self.mem.replay(known.build_id, tenant_id=run.scope.tenant_id)
         build = run.compose("responder", query=text, max_tokens=self._max_tokens, **left)
-        self._recent.keep(key, build.id)
+        self._sent.keep(key, build)
         return build
+
+    def composed_in_view(
+        self, messages: Sequence[Any], left: dict[str, Any], holds: Callable[[int], bool]
+    ) -> InView | None:
+        """The packet for what is asked, beside the packets that stay in the list where they were sent: what is put
+        before which message. None if the list asks nothing in words; `holds` says before which message a packet can
+        be put. Raises where there can be none.
+        """
+        return PacketsInView(self.mem, self.run, self._sent, self._max_tokens).compose(messages, left, holds)
 
     # -- what is asked for in words -----------------------------------------------------------------------------
 
@@ -256,6 +266,7 @@ class AsyncSessionMemory:
     compose = _awaited(SessionMemory.compose)
     record_all = _awaited(SessionMemory.record_all)
     composed = _awaited(SessionMemory.composed)
+    composed_in_view = _awaited(SessionMemory.composed_in_view)
     search = _awaited(SessionMemory.search)
     remember = _awaited(SessionMemory.remember)
     propose = _awaited(SessionMemory.propose)

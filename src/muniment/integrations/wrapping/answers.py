@@ -1,23 +1,49 @@
 """Answers put together while they stream: event by event, for each API, into the messages that `run.record` takes.
 
 An answer of which the stream broke off keeps the text that came, and the calls that came whole. Events are objects of a
-client, or the plain data that a server sent.
+client, or the plain data that a server sent: what is of no shape that is known is passed over, never an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from muniment.core.canonical import parse_json
 from muniment.errors import MunimentError
 
-__all__ = ["AnswerReader", "ChatReader", "MessageReader", "ResponseReader", "part_of", "plain_of"]
+__all__ = [
+    "AnswerReader",
+    "ChatReader",
+    "MessageReader",
+    "ResponseReader",
+    "is_message",
+    "list_of",
+    "part_of",
+    "plain_of",
+]
 
 
 def part_of(held: Any, name: str, default: Any = None) -> Any:
     """A part of what was answered, whether a client made an object of it or not."""
     return held.get(name, default) if isinstance(held, Mapping) else getattr(held, name, default)
+
+
+def list_of(held: Any, name: str) -> Sequence[Any]:
+    """A list in what was answered; empty where there is none, or something else in its place."""
+    found = part_of(held, name)
+    return found if isinstance(found, list | tuple) else ()
+
+
+def is_message(held: Any) -> bool:
+    """Whether a part of an answer is an object, a client's or plain."""
+    return isinstance(held, Mapping) or hasattr(held, "model_dump") or hasattr(held, "__dict__")
+
+
+def _place(held: Any, name: str) -> int:
+    """The number of a part among others."""
+    found = part_of(held, name)
+    return found if type(found) is int else 0
 
 
 def plain_of(held: Any) -> Any:
@@ -55,16 +81,16 @@ class ChatReader:
 
     def take(self, event: Any) -> None:
         chunk = part_of(event, "chunk", event)
-        for choice in part_of(chunk, "choices") or ():
-            if part_of(choice, "index", 0) == 0:
+        for choice in list_of(chunk, "choices"):
+            if _place(choice, "index") == 0:
                 self._take_delta(part_of(choice, "delta"))
                 self.is_whole = self.is_whole or bool(part_of(choice, "finish_reason"))
 
     def _take_delta(self, delta: Any) -> None:
         self._text.append(_text(part_of(delta, "content")))
         self._refusal.append(_text(part_of(delta, "refusal")))
-        for part in part_of(delta, "tool_calls") or ():
-            call = self._calls.setdefault(part_of(part, "index", 0), {"id": "", "name": "", "arguments": ""})
+        for part in list_of(delta, "tool_calls"):
+            call = self._calls.setdefault(_place(part, "index"), {"id": "", "name": "", "arguments": ""})
             call["id"] = _text(part_of(part, "id")) or call["id"]
             function = part_of(part, "function") or part_of(part, "custom")
             call["name"] = _text(part_of(function, "name")) or call["name"]
@@ -90,16 +116,17 @@ class MessageReader:
         self._ended: set[int] = set()
 
     def take(self, event: Any) -> None:
-        kind, at = part_of(event, "type"), part_of(event, "index")
+        kind, at = part_of(event, "type"), _place(event, "index")
         if kind == "content_block_start":
             block = plain_of(part_of(event, "content_block"))
-            self._blocks[at] = (
-                dict(block) if isinstance(block, Mapping) else block.model_dump(mode="json", exclude_unset=True)
-            )
+            if hasattr(block, "model_dump"):
+                block = block.model_dump(mode="json", exclude_unset=True)
+            if isinstance(block, Mapping):
+                self._blocks[at] = dict(block)
         elif kind == "content_block_delta" and at in self._blocks:
             text = part_of(part_of(event, "delta"), "text")
             if isinstance(text, str):
-                self._blocks[at]["text"] = f"{self._blocks[at].get('text') or ''}{text}"
+                self._blocks[at]["text"] = f"{_text(self._blocks[at].get('text'))}{text}"
             part = part_of(part_of(event, "delta"), "partial_json")
             if isinstance(part, str):
                 self._inputs[at] = self._inputs.get(at, "") + part
@@ -129,14 +156,16 @@ class ResponseReader:
         self._texts: dict[int, list[str]] = {}
 
     def take(self, event: Any) -> None:
-        kind, at = part_of(event, "type"), part_of(event, "output_index", 0)
+        kind, at = part_of(event, "type"), _place(event, "output_index")
         if kind == "response.output_text.delta":
             self._texts.setdefault(at, []).append(_text(part_of(event, "delta")))
         elif kind == "response.output_item.done":
-            self._items[at] = part_of(event, "item")
+            item = part_of(event, "item")
+            if is_message(item):
+                self._items[at] = item
         elif kind in ("response.completed", "response.incomplete"):
-            output = part_of(part_of(event, "response"), "output") or ()
-            self._items = dict(enumerate(output)) or self._items
+            output = list_of(part_of(event, "response"), "output")
+            self._items = {at: item for at, item in enumerate(output) if is_message(item)} or self._items
             self.is_whole = True
 
     def messages(self) -> list[Any]:

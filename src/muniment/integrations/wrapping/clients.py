@@ -40,7 +40,7 @@ def wrap(
     tenant_id: str = DEFAULT_TENANT,
     max_tokens: int | None = None,
     cite: bool = False,
-    place: Literal["question", "system"] = "system",
+    place: Literal["question", "system"] = "question",
     on_error: Literal["open", "closed"] = "open",
     extract: bool = False,
 ) -> WrappedClient:
@@ -49,9 +49,12 @@ def wrap(
     One wrapped client is one conversation.
 
     `chat.completions.create`, `responses.create` and `messages.create` (also `parse`, `stream` and `stream=True`)
-    record what of the list is new, put a packet of at most `max_tokens` behind the system prompt, send, and record the
-    answer. They answer what the client answers; its `muniment_build_id` names the build. All else is the client's own.
-    `place="question"` puts the packet before the last question, which keeps more of a provider's prompt cache.
+    record what of the list is new, put packets into it, send, and record the answer. They answer what the client
+    answers; its `muniment_build_id` names the build. All else is the client's own.
+
+    The first question gets a packet of at most `max_tokens`; it stays before that question in every later call, and a
+    later question gets what is new, so that a provider's cache keeps the whole prompt. `place="system"` puts a whole
+    packet behind the system prompt instead, with every call.
 
     With `extract` the client's own model, the one that the latest call named, proposes facts from what the user said:
     in the background, checked against the words (`mem.store.extracted` says what that cost).

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from muniment.core.canonical import short_id
 from muniment.errors import AnswerNotRecorded, MunimentError
+from muniment.integrations.session.in_view import SentPackets
 from muniment.integrations.session.memory import Failing, SessionMemory
-from muniment.integrations.session.questions import RecentBuilds
 from muniment.integrations.session.recording import record_answer
 from muniment.integrations.wrapping.placing import Insertion, Place, inserted
+from muniment.packets.rendering import REMINDER
 
 if TYPE_CHECKING:
     from muniment.core.scope import Scope
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from muniment.integrations.wrapping.dialects import Dialect
     from muniment.packets.builds import Build
 
-__all__ = ["Call", "Conversation", "RecentBuilds", "Telling", "Whose"]
+__all__ = ["Call", "Conversation", "SentPackets", "Telling", "Whose"]
 
 _LOG = logging.getLogger("muniment.wrap")
 
@@ -49,8 +50,8 @@ class Call:
     given: dict[str, Any]
     messages: list[Any]
     build: Build | None = None
-    insertion: Insertion | None = None
-    """Where the packet goes; None where there is none."""
+    insertions: tuple[Insertion, ...] = ()
+    """What goes where: the packets in view, in the places where they were sent, and the new one."""
     goes_on_from: str | None = None
     is_recorded: bool = False
     """Does the ledger hold the caller's list? Without it an answer would stand there alone."""
@@ -59,8 +60,10 @@ class Call:
 
     @property
     def sent(self) -> dict[str, Any]:
-        """What is sent: what the caller gave, with the packet in its place."""
-        sent: dict[str, Any] = self.given if self.insertion is None else inserted(self.given, self.insertion)
+        """What is sent: what the caller gave, with the packets in their places."""
+        sent: dict[str, Any] = self.given
+        for insertion in self.insertions:
+            sent = inserted(sent, insertion)
         return sent
 
 
@@ -69,7 +72,7 @@ class Telling(NamedTuple):
 
     max_tokens: int | None = None
     cite: bool = False
-    place: Place = "system"
+    place: Place = "question"
     fails_open: bool = True
 
 
@@ -93,7 +96,7 @@ class Conversation:
         mem: Memory,
         whose: Whose,
         telling: Telling,
-        recent: RecentBuilds | None = None,
+        sent: SentPackets | None = None,
         reader: Reader | None = None,
     ) -> None:
         self.mem = mem
@@ -101,16 +104,16 @@ class Conversation:
         self.whose = whose
         self.last_build: Build | None = None
         self._telling = telling
-        self._recent = recent or RecentBuilds()
+        self._sent = sent or SentPackets()
         run_id = None if whose.session_id is None else short_id("run", ["wrap", *whose])
         self._session = SessionMemory(
-            mem, **whose._asdict(), run_id=run_id, max_tokens=telling.max_tokens, recent=self._recent
+            mem, **whose._asdict(), run_id=run_id, max_tokens=telling.max_tokens, sent=self._sent
         )
 
     def of_session(self, session_id: str | None) -> Conversation:
         """The same user's, in another session."""
         return Conversation(
-            self.mem, self.whose._replace(session_id=session_id), self._telling, self._recent, self._reader
+            self.mem, self.whose._replace(session_id=session_id), self._telling, self._sent, self._reader
         )
 
     def note_loop(self) -> None:
@@ -138,12 +141,30 @@ class Conversation:
             written = self._session.record_all(messages, goes_on_from=call.goes_on_from)
             call = replace(call, is_recorded=True)
             with self._failing("no packet was composed", failures):
-                build = self._session.composed(messages, written.left_out)
-                place = self._telling.place
-                found = dialect.insertion(kept, build, place, cite=self._telling.cite)
-                call = replace(call, build=build, insertion=found)
-                self.last_build = build
+                call = self._with_packets(call, written.left_out)
+                self.last_build = call.build
         return replace(call, failure=failures[0]) if failures else call
+
+    def _with_packets(self, call: Call, left_out: dict[str, Any]) -> Call:
+        """The call with the packet for its question: beside those in view, or whole behind the system prompt."""
+        dialect, given, session = call.dialect, call.given, self._session
+        if self._telling.place == "question":
+
+            def holds(at: int) -> bool:
+                return dialect.before(given, at, "") is not None
+
+            view = session.composed_in_view(call.messages, left_out, holds)
+            if view is not None:
+                texts = [(at, self._told(text)) for at, text in view.texts]
+                found = tuple(each for at, text in texts if (each := dialect.before(given, at, text)) is not None)
+                return replace(call, build=view.build, insertions=found)
+        build = session.composed(call.messages, left_out)
+        behind = (dialect.behind_prompt(given, self._told(build.text)),) if build.text else ()
+        return replace(call, build=build, insertions=behind)
+
+    def _told(self, text: str) -> str:
+        """A packet as it is sent: with a reminder to cite, if that is wanted and there is something to cite."""
+        return f"{text}\n{REMINDER}" if self._telling.cite and "[" in text else text
 
     # -- after ------------------------------------------------------------------------------------------------
 

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from muniment.integrations.wrapping.answers import (
     AnswerReader,
     ChatReader,
     MessageReader,
     ResponseReader,
+    is_message,
+    list_of,
     part_of,
     plain_of,
 )
 from muniment.integrations.wrapping.placing import (
-    GAP,
     Insertion,
-    Place,
-    before_question,
+    before_message,
     behind_blocks,
     behind_prompts,
     behind_text,
 )
-
-if TYPE_CHECKING:
-    from muniment.packets.builds import Build
 
 __all__ = ["CHAT", "DIALECTS", "MESSAGES", "PLACES_ASKED", "RESPONSES", "Dialect"]
 
@@ -40,8 +37,11 @@ class Dialect(Protocol):
         the conversation is named, and not the place in it. None where the list is all there is.
         """
 
-    def insertion(self, given: Mapping[str, Any], build: Build, place: Place, *, cite: bool) -> Insertion | None:
-        """Where the packet goes; None where there is nothing to tell."""
+    def before(self, given: Mapping[str, Any], at: int, packet: str) -> Insertion | None:
+        """A packet before the words of a message of the list; None if it cannot stand there."""
+
+    def behind_prompt(self, given: Mapping[str, Any], packet: str) -> Insertion:
+        """A packet behind the caller's own system prompt."""
 
     def answer(self, response: Any) -> list[Any]:
         """The messages of an answer, as `run.record` takes them; empty where nothing was said."""
@@ -59,15 +59,14 @@ class _Chat:
     def goes_on_from(self, given: Mapping[str, Any]) -> str | None:  # noqa: ARG002
         return None
 
-    def insertion(self, given: Mapping[str, Any], build: Build, place: Place, *, cite: bool) -> Insertion | None:
-        packet, messages = _context(build, cite), given["messages"]
-        if not packet:
-            return None
-        found = before_question(messages, "messages", packet, "text") if place == "question" else None
-        return found or behind_prompts(messages, packet)
+    def before(self, given: Mapping[str, Any], at: int, packet: str) -> Insertion | None:
+        return before_message(given["messages"], "messages", at, packet, "text")
+
+    def behind_prompt(self, given: Mapping[str, Any], packet: str) -> Insertion:
+        return behind_prompts(given["messages"], packet)
 
     def answer(self, response: Any) -> list[Any]:
-        choices = part_of(response, "choices") or ()
+        choices = list_of(response, "choices")
         if not choices:
             return []
         said = part_of(choices[0], "message")
@@ -95,19 +94,15 @@ class _Responses:
             return held
         return "" if isinstance(given.get("conversation"), str | Mapping) else None
 
-    def insertion(self, given: Mapping[str, Any], build: Build, place: Place, *, cite: bool) -> Insertion | None:
-        packet = _context(build, cite)
-        if not packet:
-            return None
+    def before(self, given: Mapping[str, Any], at: int, packet: str) -> Insertion | None:
         is_held = given.get("store") is not False or self.goes_on_from(given) is not None
-        if place == "question" and not is_held:
-            found = before_question(given.get("input"), "input", packet, "input_text")
-        else:
-            found = None
-        return found or behind_text(given, "instructions", packet)
+        return None if is_held else before_message(given.get("input"), "input", at, packet, "input_text")
+
+    def behind_prompt(self, given: Mapping[str, Any], packet: str) -> Insertion:
+        return behind_text(given, "instructions", packet)
 
     def answer(self, response: Any) -> list[Any]:
-        return [plain_of(item) for item in part_of(response, "output") or ()]
+        return [plain_of(item) for item in list_of(response, "output") if is_message(item)]
 
     def reader(self) -> AnswerReader:
         return ResponseReader()
@@ -122,16 +117,16 @@ class _Messages:
     def goes_on_from(self, given: Mapping[str, Any]) -> str | None:  # noqa: ARG002
         return None
 
-    def insertion(self, given: Mapping[str, Any], build: Build, place: Place, *, cite: bool) -> Insertion | None:
-        packet = _context(build, cite)
-        if not packet:
-            return None
-        found = before_question(given["messages"], "messages", packet, "text") if place == "question" else None
-        return found or behind_blocks(given, "system", packet)
+    def before(self, given: Mapping[str, Any], at: int, packet: str) -> Insertion | None:
+        return before_message(given["messages"], "messages", at, packet, "text")
+
+    def behind_prompt(self, given: Mapping[str, Any], packet: str) -> Insertion:
+        return behind_blocks(given, "system", packet)
 
     def answer(self, response: Any) -> list[Any]:
-        said = part_of(response, "content") or ()
-        content = [{"type": "text", "text": said}] if isinstance(said, str) else [plain_of(block) for block in said]
+        said = part_of(response, "content")
+        blocks = [{"type": "text", "text": said}] if isinstance(said, str) and said else list_of(response, "content")
+        content = [plain_of(block) for block in blocks if is_message(block)]
         return [{"role": "assistant", "content": content}] if content else []
 
     def reader(self) -> AnswerReader:
@@ -157,8 +152,3 @@ def _listed(given: Any) -> list[Any] | None:
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         return None
     return list(given)
-
-
-def _context(build: Build, cite: bool) -> str:
-    """The text that stands before the model."""
-    return GAP.join(message["content"] for message in build.to_openai(include_query=False, cite=cite))

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from muniment.integrations.session.questions import asked_of
 from muniment.packets.rendering import set_apart
 
 __all__ = [
@@ -21,7 +20,7 @@ __all__ = [
     "PLACES",
     "Insertion",
     "Place",
-    "before_question",
+    "before_message",
     "behind_blocks",
     "behind_prompts",
     "behind_text",
@@ -52,15 +51,14 @@ class Insertion(NamedTuple):
 # -- places -------------------------------------------------------------------------------------------
 
 
-def before_question(messages: Any, key: str, packet: str, part_type: str) -> Insertion | None:
-    """Before the question in the list that stands under this key; None where nobody asks in words."""
+def before_message(messages: Any, key: str, at: int, packet: str, part_type: str) -> Insertion | None:
+    """Before the words of a message in the list that stands under this key; None if it cannot hold them."""
     if isinstance(messages, str):
         return Insertion((key,), "before_text", set_apart(packet)) if messages else None
-    asked = asked_of(messages)
-    message = None if asked is None else messages[asked.at]
-    if asked is None or not isinstance(message, Mapping):
+    message = messages[at]
+    if not isinstance(message, Mapping):
         return None
-    path, content = (key, asked.at, "content"), message.get("content")
+    path, content = (key, at, "content"), message.get("content")
     if isinstance(content, str):
         return Insertion(path, "before_text", set_apart(packet))
     if not isinstance(content, list | tuple):

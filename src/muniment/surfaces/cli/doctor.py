@@ -18,7 +18,7 @@ from typing import Any
 import muniment
 from muniment.core.outside.system import EXTRAS, is_installed, require
 from muniment.errors import MunimentError
-from muniment.surfaces.cli.calling import Call, Command
+from muniment.surfaces.cli._command import Call, Command
 from muniment.surfaces.settings import Settings, config_files, open_store, read_config
 
 __all__ = ["doctor"]
@@ -268,7 +268,6 @@ doctor = Command(
     _show,
     function=_doctor,
     on="settings",
-    calls=("memory.tenants",),
     document=lambda call: call.answer,
     holds=lambda found: not found["problems"],
     about="Looks at the installation and the store, and advises what your settings ask for and is missing. Exit 1 if "

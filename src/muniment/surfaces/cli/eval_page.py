@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
-from muniment.surfaces.cli.eval_lines import difference_words, miss_words
+from muniment.surfaces.cli.evals import difference_words, miss_words
 from muniment.verify.evals.measures import MEASURES
 
 if TYPE_CHECKING:

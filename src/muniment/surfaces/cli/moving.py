@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
 from muniment.core.scope import DEFAULT_TENANT
 from muniment.errors import InvalidInput
 from muniment.moving.portable import ONE_USER, SYSTEMS
-from muniment.surfaces.cli.calling import Call, Command
-from muniment.surfaces.cli.commands.store import write_file
-from muniment.surfaces.cli.parameters import Choice, Word
+from muniment.surfaces.cli._command import Call, Choice, Command, OptionSpec
+from muniment.surfaces.cli.store import write_file
 from muniment.surfaces.cli.terminal import Advance, one_line, progress_bar
 from muniment.surfaces.settings import Settings, open_store
 
@@ -73,11 +72,10 @@ export = Command(
     "memory.export",
     lambda call: [f"{call.answer.lines} lines in {call.answer.file}"] if call.answer else [],
     around=_export,
-    calls=("memory.export_memory",),
     arguments={"out": "[OUT]"},
-    more={
-        "out": Word(),
-        "format": Word(
+    options={
+        "out": OptionSpec(),
+        "format": OptionSpec(
             "A dump of everything (dump), or one user's memory (portable).",
             metavar="FORMAT",
             type=Choice((_DUMP, _PORTABLE)),
@@ -94,16 +92,18 @@ export = Command(
 
 def _import(
     call: Call,
-    files: Annotated[tuple[str, ...], Word(metavar="FILE…")],
+    files: Annotated[tuple[str, ...], OptionSpec(metavar="FILE…")],
     *,
     source: Annotated[
-        str | None, Word("What wrote it; without this, a dump of muniment's.", "from", "SYSTEM", Choice(SYSTEMS))
+        str | None, OptionSpec("What wrote it; without this, a dump of muniment's.", "from", "SYSTEM", Choice(SYSTEMS))
     ] = None,
-    user_id: Annotated[str | None, Word("Whose memory it becomes.")] = None,
-    source_user: Annotated[str | None, Word("Who that is in the source (default: the same).", metavar="ID")] = None,
-    agent_id: Annotated[str | None, Word("The agent of what names none (default: the setting `agent`).")] = None,
-    tenant_id: Annotated[str | None, Word("The tenant.")] = None,
-    dry_run: Annotated[bool, Word("Only say what would be written, and what cannot be carried.")] = False,
+    user_id: Annotated[str | None, OptionSpec("Whose memory it becomes.")] = None,
+    source_user: Annotated[
+        str | None, OptionSpec("Who that is in the source (default: the same).", metavar="ID")
+    ] = None,
+    agent_id: Annotated[str | None, OptionSpec("The agent of what names none (default: the setting `agent`).")] = None,
+    tenant_id: Annotated[str | None, OptionSpec("The tenant.")] = None,
+    dry_run: Annotated[bool, OptionSpec("Only say what would be written, and what cannot be carried.")] = False,
 ) -> ImportReport | MoveReport:
     if source is None:
         return _import_dump(
@@ -224,7 +224,6 @@ import_ = Command(
     _show_import,
     function=_import,
     on="settings",
-    calls=("memory.import_memory", "memory.check_memory"),
     holds=lambda answer: getattr(answer, "is_complete", True),
     about="FILE may be `-`: standard input. Without --from it is a dump of muniment's: the whole of it is checked, "
     "chains included, before anything is written. With --from it is what another system wrote: its files, folder or "

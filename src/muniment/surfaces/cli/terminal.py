@@ -1,8 +1,7 @@
-"""Words on a terminal: text on one line, styles, counts, times, tables, bars, labelled lines, a bar of progress.
+"""Text for a terminal: lines, styles, counts, times, tables, bars and progress.
 
-Two things here write: `echo`, which every command prints through, and the progress bar, to stderr, where somebody is
-looking. Whatever is stored may stand in a line, so that on a terminal control characters are shown as signs; only
-what `style` made moves anything. Elsewhere a line is written as it is.
+Only `echo` and the progress bar write. A line may contain anything that is stored, so on a terminal control characters
+are shown as signs; only the sequences that `style` makes are sent as they are. Elsewhere a line is written unchanged.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import os
 import re
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -31,27 +31,25 @@ __all__ = [
     "one_line",
     "parts_line",
     "progress_bar",
-    "said",
-    "spanned",
-    "sparkline",
     "strong",
     "style",
     "table",
     "visible",
     "when",
+    "wrapped",
 ]
 
 Cell = str | tuple[str, str]
 """A text, or a text and its colour."""
-Advance = Callable[[int], None]
+Advance = Callable[..., None]
 
 _WIDTH_ELSEWHERE = 140
-"""Columns where nobody's terminal says how many there are."""
+"""Columns without a terminal."""
+_LINE_S = 10.0
 _TITLE_CELLS_MIN = 24
 _LABEL_CELLS = 13
 _INDENT = "    "
 _EIGHTHS = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")
-_STEPS = "▁▂▃▄▅▆▇█"
 _SIGNS = {
     **{code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\n\t"},
     127: "␡",
@@ -61,7 +59,7 @@ _SIGNS = {
     },
     **{code: f"<U+{code:04X}>" for code in range(0xE0000, 0xE0080)},
 }
-"""What moves a cursor, changes colours, turns the direction of a line or cannot be seen → a sign for it."""
+"""Signs for characters that move a cursor, change colours, turn the direction of a line or cannot be seen."""
 
 
 # -- words --------------------------------------------------------------------------------------------
@@ -81,7 +79,7 @@ def visible(text: str) -> str:
 
 @cache
 def _own() -> str:
-    """Stands in the sequences that `style` makes: nothing that is stored can know it."""
+    """A secret mark of the sequences that `style` makes, which nothing stored can contain."""
     return f"\x1b{os.urandom(8).hex()}"
 
 
@@ -129,7 +127,7 @@ def coloured(text: str, colours: dict[str, str]) -> str:
 def labelled(label: str, text: str) -> Iterator[str]:
     """What it is, and what is said, over as many lines as that takes; without a label, the line before goes on."""
     head = f"{label + ':' if label else '':<{_LABEL_CELLS}} "
-    return said(text, first=head, rest=" " * len(head))
+    return wrapped(text, first=head, rest=" " * len(head))
 
 
 def as_is(label: str, text: str) -> str:
@@ -137,7 +135,7 @@ def as_is(label: str, text: str) -> str:
     return f"{label + ':':<{_LABEL_CELLS}} {text}"
 
 
-def said(text: str, *, first: str = "", rest: str = "", most: int = 1_000) -> Iterator[str]:
+def wrapped(text: str, *, first: str = "", rest: str = "", most: int = 1_000) -> Iterator[str]:
     """A text within the width of the terminal."""
     from rich.console import Console
     from rich.text import Text
@@ -191,19 +189,6 @@ def block_bar(part: float, whole: float, width: int = 10) -> str:
     return "█" * full + "░" * (width - full)
 
 
-def spanned(lower: float, at: float, upper: float, width: int = 20) -> str:
-    """Where a figure lies between nought and one, and between which bounds: `·····├──●─┤····`."""
-    first, place, last = (round(_within(each) * (width - 1)) for each in (lower, at, upper))
-    cells = ["·"] * first + ["─"] * (last - first + 1) + ["·"] * (width - 1 - last)
-    cells[first], cells[last], cells[place] = "├", "┤", "●"
-    return "".join(cells)
-
-
-def sparkline(shares: Sequence[float | None]) -> str:
-    """Shares one after the other, each as a step; a gap where nothing is known."""
-    return "".join(" " if each is None else _STEPS[min(7, int(_within(each) * 8))] for each in shares)
-
-
 def _within(share: float) -> float:
     return min(1.0, max(0.0, share))
 
@@ -213,10 +198,25 @@ def _within(share: float) -> float:
 
 @contextmanager
 def progress_bar(label: str, total: int | None, *, quiet: bool = False) -> Iterator[Advance]:
-    """A bar on stderr; yields `advance(n)`. Shown only on a terminal and not with --json."""
-    if quiet or not sys.stderr.isatty():
-        yield _show_nothing
-        return
+    """Progress of long work on stderr; yields `advance(count)`, which takes the name of a new stage as well.
+
+    A terminal shows a bar. Elsewhere there is a line every ten seconds and one for each stage. With --json, nothing.
+    """
+    if quiet:
+        yield _advance_nothing
+    elif sys.stderr.isatty():
+        with _drawn_bar(label, total) as advance:
+            yield advance
+    else:
+        meter = _LineMeter(label)
+        try:
+            yield meter.advance
+        finally:
+            meter.end_stage()
+
+
+@contextmanager
+def _drawn_bar(label: str, total: int | None) -> Iterator[Advance]:
     from rich.console import Console
     from rich.markup import escape
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -228,11 +228,42 @@ def progress_bar(label: str, total: int | None, *, quiet: bool = False) -> Itera
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(escape(visible(label)), total=total)
-        yield lambda count: progress.advance(task, count)
+        tasks = {label: progress.add_task(escape(visible(label)), total=total)}
+
+        def advance(count: int, stage: str = label) -> None:
+            if stage not in tasks:
+                tasks[stage] = progress.add_task(escape(visible(stage)), total=None)
+            progress.advance(tasks[stage], count)
+
+        yield advance
 
 
-def _show_nothing(_count: int) -> None:
+class _LineMeter:
+    """Writes how far the work is every ten seconds, and the count of each named stage when it ends."""
+
+    def __init__(self, label: str) -> None:
+        self._label, self._count, self._is_stage = label, 0, False
+        self._begun = self._shown = time.monotonic()
+
+    def advance(self, count: int, stage: str = "") -> None:
+        now = time.monotonic()
+        if stage and stage != self._label:
+            self.end_stage()
+            self._label, self._count, self._is_stage, self._begun, self._shown = stage, 0, True, now, now
+        self._count += count
+        if now - self._shown >= _LINE_S:
+            self._shown = now
+            self._write(now)
+
+    def end_stage(self) -> None:
+        if self._is_stage:
+            self._write(time.monotonic())
+
+    def _write(self, now: float) -> None:
+        echo(f"{self._label}: {self._count:,} ({self._count / max(now - self._begun, 1e-3):,.0f}/s)", err=True)
+
+
+def _advance_nothing(_count: int, _stage: str = "") -> None:
     """Nobody is looking."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
@@ -31,10 +32,10 @@ def connect(
 ) -> Memory:
     """Connect to a server (`muniment serve`): what is answered has the same API as a store that `open` opens.
 
-    `key` is an API key, where the server asks for one. `timeout_s` is how long one answer, or a part of a long one, may
-    take. `deadline_s` is how long the server may take for it: it stops then, has written nothing, and
-    `DeadlineExceeded` is raised. `http` is a client to use in place of one made here: an `httpx2.Client`, or something
-    like it.
+    `key` is an API key, where the server asks for one; that of the variable MUNIMENT_KEY by default. `timeout_s` is
+    how long one answer, or a part of a long one, may take. `deadline_s` is how long the server may take for it: it
+    stops then, has written nothing, and `DeadlineExceeded` is raised. `http` is a client to use in place of one made
+    here: an `httpx2.Client`, or something like it.
     """
     return _connected(url, key, timeout_s, deadline_s, http)
 
@@ -77,7 +78,7 @@ def _connected(
             limits = httpx2.Limits(max_connections=64, max_keepalive_connections=16)
             http = httpx2.Client(base_url=url, timeout=timeout_s, limits=limits)
             unless_let_in.callback(http.close)
-        connection = Connection(http, key, before, deadline_s)
+        connection = Connection(http, key or os.environ.get("MUNIMENT_KEY"), before, deadline_s)
         memory = RemoteMemory(connection, url, connection.whoami())
         unless_let_in.pop_all()
     return memory

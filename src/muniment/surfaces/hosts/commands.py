@@ -13,8 +13,7 @@ import click
 from muniment.core.outside.pending import home_folder
 from muniment.core.outside.system import install_command, is_installed
 from muniment.errors import InvalidInput
-from muniment.surfaces.cli.calling import Call, Command
-from muniment.surfaces.cli.parameters import Word
+from muniment.surfaces.cli._command import Call, Command, OptionSpec
 from muniment.surfaces.given_names import checked_name
 from muniment.surfaces.hosts import installing
 from muniment.surfaces.hosts.config_files import Notes
@@ -26,9 +25,9 @@ from muniment.surfaces.hosts.repository import find_repository
 __all__ = ["hook", "install", "plugin_folder", "setup_here", "uninstall"]
 
 ScopeAsked = Annotated[
-    Literal["user", "project"], Word("For every project of yours, or for this one, in files that can be shared.")
+    Literal["user", "project"], OptionSpec("For every project of yours, or for this one, in files that can be shared.")
 ]
-HostAsked = Annotated[str | None, Word(metavar="[HOST]", type=click.Choice(list(HOSTS)))]
+HostAsked = Annotated[str | None, OptionSpec(metavar="[HOST]", type=click.Choice(list(HOSTS)))]
 Repositories = Literal["checkout", "remote", "none"]
 
 
@@ -54,18 +53,18 @@ def _install(
     host: HostAsked = None,
     *,
     scope: ScopeAsked = "user",
-    db: Annotated[str | None, Word(f"The store (default: {DEFAULT_DB}).", metavar="DB")] = None,
-    user: Annotated[str | None, Word("Whose memory it is (default: who runs it).", metavar="ID")] = None,
+    db: Annotated[str | None, OptionSpec(f"The store (default: {DEFAULT_DB}).", metavar="DB")] = None,
+    user: Annotated[str | None, OptionSpec("Whose memory it is (default: who runs it).", metavar="ID")] = None,
     repository: Annotated[
-        Repositories, Word("What has a memory of its own: a checkout, all checkouts of a remote, or nothing.")
+        Repositories, OptionSpec("What has a memory of its own: a checkout, all checkouts of a remote, or nothing.")
     ] = "checkout",
     branches: Annotated[
-        str, Word("Which branches share it: any, same, or a list such as main,release/*.", metavar="NAMES")
+        str, OptionSpec("Which branches share it: any, same, or a list such as main,release/*.", metavar="NAMES")
     ] = "any",
-    personal: Annotated[bool, Word("Tell what the user prefers in every repository.")] = False,
-    max_tokens: Annotated[int | None, Word("The most a hook tells at once (default: 1024).", metavar="N")] = None,
+    personal: Annotated[bool, OptionSpec("Tell what the user prefers in every repository.")] = False,
+    max_tokens: Annotated[int | None, OptionSpec("The most a hook tells at once (default: 1024).", metavar="N")] = None,
     dry_run: bool = False,
-    list: Annotated[bool, Word("Only list the hosts, and what is installed where.")] = False,
+    list: Annotated[bool, OptionSpec("Only list the hosts, and what is installed where.")] = False,
 ) -> dict[str, Any]:
     if list:
         return {"hosts": installing.list_installed(setup_here()), "plugin": str(plugin_folder())}
@@ -162,16 +161,18 @@ uninstall = Command(
 def _hook(
     _: Call,
     *,
-    host: Annotated[str | None, Word("The coding agent that runs it, such as claude-code.", metavar="HOST")] = None,
-    db: Annotated[str | None, Word(f"The store (default: {DEFAULT_DB}).", metavar="DB")] = None,
-    tenant: Annotated[str | None, Word("The tenant that repositories stand below (default: default).")] = None,
-    user: Annotated[str | None, Word("Whose memory it is (default: who runs it).", metavar="ID")] = None,
-    agent: Annotated[str | None, Word("The agent (default: the host).", metavar="ID", read=str)] = None,
-    repository: Annotated[Repositories | None, Word("What has a memory of its own (default: checkout).")] = None,
-    branches: Annotated[str | None, Word("Which branches share it (default: any).", metavar="NAMES")] = None,
-    personal: Annotated[Literal["on", "off"] | None, Word("Tell what the user prefers anywhere.")] = None,
-    max_tokens: Annotated[int | None, Word("The most that is told at once (default: 1024).", metavar="N")] = None,
-    seconds: Annotated[float | None, Word("How long it may take (default: 8).", metavar="N")] = None,
+    host: Annotated[
+        str | None, OptionSpec("The coding agent that runs it, such as claude-code.", metavar="HOST")
+    ] = None,
+    db: Annotated[str | None, OptionSpec(f"The store (default: {DEFAULT_DB}).", metavar="DB")] = None,
+    tenant: Annotated[str | None, OptionSpec("The tenant that repositories stand below (default: default).")] = None,
+    user: Annotated[str | None, OptionSpec("Whose memory it is (default: who runs it).", metavar="ID")] = None,
+    agent: Annotated[str | None, OptionSpec("The agent (default: the host).", metavar="ID", read=str)] = None,
+    repository: Annotated[Repositories | None, OptionSpec("What has a memory of its own (default: checkout).")] = None,
+    branches: Annotated[str | None, OptionSpec("Which branches share it (default: any).", metavar="NAMES")] = None,
+    personal: Annotated[Literal["on", "off"] | None, OptionSpec("Tell what the user prefers anywhere.")] = None,
+    max_tokens: Annotated[int | None, OptionSpec("The most that is told at once (default: 1024).", metavar="N")] = None,
+    seconds: Annotated[float | None, OptionSpec("How long it may take (default: 8).", metavar="N")] = None,
 ) -> None:
     named: dict[str, Any] = {
         "host": host,

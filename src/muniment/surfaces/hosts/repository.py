@@ -5,6 +5,9 @@ a mark in its git directory, made of chance, so that nobody can guess it and a r
 share the git directory and so the memory; a submodule has its own. A copy of the whole directory is told from a
 renamed one by looking whether the mark still stands where it was made, and gets a mark of its own.
 
+A `.git` that leads elsewhere is believed only where the git directory names this checkout in turn: else a folder out of
+an archive could pass for a worktree of another repository and be given its memory.
+
 Git is never run: its files are read, and nothing of them is executed. Only what the standard library holds is loaded,
 since this is on the way of every hook.
 """
@@ -107,21 +110,35 @@ def _read(path: Path, bytes_max: int = _GIT_FILE_BYTES_MAX) -> str:
 
 
 def _git_dir(place: Path) -> Path | None:
-    """The git directory of a checkout that begins here: `.git` itself, or what the file of that name points to."""
+    """The git directory of a checkout that begins here: `.git` itself, or the one it leads to and that leads back."""
     dot = place / ".git"
     if dot.is_dir():
-        return dot if (dot / "HEAD").is_file() else None
-    pointed = _read(dot) if dot.is_file() else ""
+        own = Path(os.path.realpath(dot))
+        is_own = own == dot or _leads_to(own, place)
+        return own if is_own and (own / "HEAD").is_file() else None
+    pointed = _read(dot) if dot.is_file() and not dot.is_symlink() else ""
     if not pointed.startswith("gitdir:"):
         return None
-    target = place / pointed.removeprefix("gitdir:").strip()
-    return target if target.is_dir() else None
+    target = Path(os.path.realpath(place / pointed.removeprefix("gitdir:").strip()))
+    return target if target.is_dir() and _leads_to(target, place) else None
+
+
+def _leads_to(own: Path, place: Path) -> bool:
+    """Whether a git directory names this checkout as its own: as one of its worktrees, or as its `core.worktree`."""
+    named = _read(own / "gitdir").strip()
+    if named:  # written by `git worktree add`: where the worktree's `.git` file is
+        back = own / named
+        return back.name == ".git" and Path(os.path.realpath(back.parent)) == place
+    worktree = _setting(own, "config.worktree", "core", "worktree") or _setting(own, "config", "core", "worktree")
+    return bool(worktree) and Path(os.path.realpath(own / worktree)) == place
 
 
 def _common(own: Path) -> Path:
-    """What all worktrees share; a worktree's own directory names it."""
+    """The directory that all worktrees share: the one that holds this worktree's own, where that names it."""
     named = _read(own / "commondir").strip()
-    return Path(os.path.realpath(own / named if named else own))
+    holder = own.parent.parent
+    is_worktree = bool(named) and own.parent.name == "worktrees" and Path(os.path.realpath(own / named)) == holder
+    return holder if is_worktree else own
 
 
 def _branch(own: Path) -> str:
@@ -131,14 +148,20 @@ def _branch(own: Path) -> str:
 
 def _remote(git_dir: Path) -> str:
     """The address of the remote `origin`, the same however it is reached; empty where there is none."""
-    inside = False
-    for line in _read(git_dir / "config").splitlines():
+    url = _setting(git_dir, "config", 'remote"origin"', "url")
+    return _plain_address(url, git_dir.parent) if url else ""
+
+
+def _setting(git_dir: Path, file: str, section: str, name: str) -> str:
+    """One setting in a configuration file of git's, the last where it is given twice; empty where there is none."""
+    inside, found = False, ""
+    for line in _read(git_dir / file).splitlines():
         text = line.strip()
         if text.startswith("["):
-            inside = text.replace(" ", "").lower() == '[remote"origin"]'
-        elif inside and text.partition("=")[0].strip().lower() == "url":
-            return _plain_address(text.partition("=")[2].strip(), git_dir.parent)
-    return ""
+            inside = text.replace(" ", "").lower() == f"[{section}]"
+        elif inside and text.partition("=")[0].strip().lower() == name:
+            found = text.partition("=")[2].strip().strip('"')
+    return found
 
 
 def _plain_address(url: str, root: Path) -> str:

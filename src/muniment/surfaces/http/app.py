@@ -1,60 +1,54 @@
-"""The application: a store behind its gateway, and room beside it for the inspector and MCP on the same port."""
+"""The application of a server: one guard, and behind it the API, the inspector and MCP on the same port."""
 
 from __future__ import annotations
 
 from asyncio import to_thread
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from functools import partial
 from os import PathLike
-from typing import NamedTuple
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Scope
 
 from muniment.errors import MunimentError
 from muniment.handles.memory import Memory
 from muniment.handles.memory import open as open_memory
 from muniment.handles.telling import spans_of
 from muniment.handles.upkeep.watching import UpkeepWatch
-from muniment.surfaces.docs.app import docs_app
+from muniment.surfaces.http._guard import Guard, Mount, problem_response
 from muniment.surfaces.http.compression import Compressed
-from muniment.surfaces.http.gateway import Gateway, problem_response
+from muniment.surfaces.http.gateway import Gateway
 from muniment.surfaces.http.logs import LOGGER
 from muniment.surfaces.http.metrics.asking import MetricsPage
 from muniment.surfaces.http.metrics.counting import Metrics
 from muniment.surfaces.http.metrics.workers import workers_dir
-from muniment.surfaces.http.rates import set_rate_headers
 from muniment.surfaces.http.settings import ServerSettings
 from muniment.surfaces.http.status import ServerStatus
 from muniment.surfaces.http.telemetry import Observer, otel_observer
 from muniment.surfaces.operations.openapi import core_bytes, openapi_bytes
 from muniment.surfaces.operations.works import Works
 
-__all__ = ["Beside", "create_app"]
+__all__ = ["create_app"]
 
-
-class Beside(NamedTuple):
-    """An application beside the API."""
-
-    app: ASGIApp
-    asks_for_keys: bool = True
-    """Whether its requests need a key where the server asks for keys; `scope["state"]["caller"]` is who asks."""
+_WITHOUT_KEY = (b"/v1/health", b"/v1/ready")
+"""Addresses of the API that a load balancer asks."""
 
 
 def create_app(
     store: Memory | str | PathLike[str],
     settings: ServerSettings | None = None,
     *,
-    beside: Mapping[str, Beside] | None = None,
+    beside: Mapping[str, Callable[[Guard], Mount]] | None = None,
     lifespans: Sequence[AbstractAsyncContextManager[object]] = (),
 ) -> Starlette:
     """The ASGI application over a store. One that is opened here is closed here.
 
-    `beside` are applications by the path they answer at, such as `/mcp`, or `/` for the inspector; `lifespans` are
-    entered when the server starts, for those of them that need it.
+    `beside` makes applications by the path they answer at, such as `/mcp`, or `/` for the inspector, each for the guard
+    in front of it; `lifespans` are entered when the server starts, for those of them that need it.
     """
     settings = settings or ServerSettings()
     memory = store if isinstance(store, Memory) else open_memory(store)
@@ -70,10 +64,16 @@ def create_app(
     upkeep = _upkeep(memory, settings)
     status = ServerStatus(memory, openapi_bytes, core_bytes, settings.ready_wait_seconds_max)
     metrics = Metrics(memory, works, _telemetry(settings), workers_dir())
-    gateway = Gateway(memory, works, settings, metrics, status)
+    gateway = Gateway(memory, works, settings, status)
+    mounts: dict[str, Mount] = {}
+    choose = partial(_choose, mounts, Mount(gateway))
+    guard = gateway.guard = Guard(choose, memory._ctx.engine, settings, metrics, refuse=gateway.refuse)
     status.queue = metrics.queue = gateway.lanes.snapshot
     metrics.streams = lambda: gateway.live.open_streams
-    page = MetricsPage(metrics, settings.metrics, gateway)
+    page = MetricsPage(metrics, settings.metrics, guard)
+    mounts["/metrics"] = Mount(page, asks_for_keys=False, route="/metrics")
+    for path, make in (beside or {}).items():
+        mounts[path] = make(guard)._replace(route=path)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
@@ -91,6 +91,7 @@ def create_app(
             await to_thread(upkeep.stop)
         works.close()
         gateway.close()
+        guard.close()
         page.close()
         metrics.close()
         if memory is not store:
@@ -99,8 +100,7 @@ def create_app(
     app = Starlette(middleware=[Middleware(Compressed)], exception_handlers={Exception: _defect}, lifespan=lifespan)
     app.state.live, app.state.lanes = gateway.live, gateway.lanes
     app.router.redirect_slashes = False
-    watched = {path: each._replace(app=metrics.watched(each.app, path)) for path, each in (beside or {}).items()}
-    app.router.default = _dispatched(gateway, watched | {"/metrics": Beside(page, asks_for_keys=False)})
+    app.router.default = guard
     return app
 
 
@@ -117,43 +117,20 @@ def _telemetry(settings: ServerSettings) -> Observer | None:
     return otel_observer("https" if settings.tls_cert else "http") if settings.otel == "on" else None
 
 
-def _dispatched(gateway: Gateway, beside: Mapping[str, Beside]) -> ASGIApp:
-    """The application that answers, by the first part of the path: the API below /v1, or one beside it. The gateway
-    refuses what belongs to none.
+def _choose(mounts: Mapping[str, Mount], api: Mount, scope: Scope) -> Mount:
+    """The application that answers, by the first part of the path: the API below /v1, or one beside it. The API refuses
+    what belongs to none.
     """
-    standing = {"/docs": Beside(docs_app, asks_for_keys=False), **beside}
-    others = {f"/{path.strip('/')}": _let_in(each, gateway) for path, each in standing.items()}
-
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        path = scope["path"]
-        if scope["type"] != "http":
-            return
-        first = f"/{path.split('/')[1]}" if path.startswith("/") else "/"
-        chosen = gateway if first == "/v1" else others.get(first) or others.get("/") or gateway
-        await chosen(scope, receive, send)
-
-    return app
+    path = scope["path"]
+    first = f"/{path.split('/')[1]}" if path.startswith("/") else "/"
+    if first == "/v1":
+        return api._replace(asks_for_keys=scope.get("raw_path") not in _WITHOUT_KEY)
+    return mounts.get(first) or mounts.get("/") or api
 
 
 async def _defect(request: Request, error: Exception) -> Response:
     """What nobody foresaw: told without a word of what was inside, and logged with all of it."""
-    request_id = request.scope.get("state", {}).get("request_id", "-")
+    admitted = request.scope.get("state", {}).get("admitted")
+    request_id = admitted.request_id if admitted else "-"
     LOGGER.error("defect", exc_info=error, extra={"said": {"request_id": request_id}})
     return problem_response(MunimentError("the server failed; the log says why"), request_id)
-
-
-def _let_in(other: Beside, gateway: Gateway) -> ASGIApp:
-    """Another application behind the keys of this one."""
-
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and other.asks_for_keys:
-            try:
-                scope.setdefault("state", {})["caller"] = await gateway.caller_of(Request(scope))
-            except MunimentError as error:
-                refused = problem_response(error, "-")
-                set_rate_headers(scope, refused.headers)
-                await refused(scope, receive, send)
-                return
-        await other.app(scope, receive, send)
-
-    return app

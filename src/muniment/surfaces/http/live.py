@@ -25,7 +25,7 @@ from muniment.errors import Closed, MunimentError, RateLimited
 from muniment.store.changes import begin, look
 from muniment.store.positions import Standpoint, Who
 from muniment.store.reports import Changes
-from muniment.surfaces.http.access import Caller
+from muniment.surfaces.http._guard import Caller
 from muniment.surfaces.http.logs import LOGGER
 from muniment.surfaces.operations.works import POLL_S as WORK_POLL_S
 from muniment.surfaces.operations.works import Work, Works

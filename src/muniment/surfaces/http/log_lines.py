@@ -100,7 +100,14 @@ LINES: tuple[LogLine, ...] = (
         "info, warning from status 500 on",
         "A request passed through `muniment proxy`. `route` is the API by which a model was asked, or `passed`; `end` "
         "is `whole`, or says who was lost on the way; `code` that of the error, where it was refused. No content.",
-        ("request_id", "method", "route", "status", "end", "code", "ms"),
+        ("request_id", "method", "route", "status", "key_id", "end", "code", "ms"),
+        "muniment.proxy",
+    ),
+    LogLine(
+        "defect",
+        "error",
+        "An answer passed and its record failed for a reason that nobody foresaw. Please report it.",
+        ("traceback",),
         "muniment.proxy",
     ),
     LogLine(

@@ -6,9 +6,14 @@ from __future__ import annotations
 import json
 import logging
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["LOGGER", "JsonFormatter", "configure_logs", "log_request"]
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from muniment.surfaces.http._guard import Admitted
+
+__all__ = ["LOGGER", "JsonFormatter", "configure_logs", "level_of", "line_of", "log_request"]
 
 LOGGER = logging.getLogger("muniment.http")
 _written = json.JSONEncoder(ensure_ascii=False, default=str).encode
@@ -46,15 +51,24 @@ def configure_logs(level: str = "INFO") -> None:
     access.handlers, access.propagate = [], False  # it would log queries
 
 
-def log_request(
-    *, request_id: str, method: str, route: str, status: int, code: str | None, key_id: str, seconds: float
-) -> None:
-    said = {
-        "request_id": request_id,
-        "method": method,
-        "route": route,
-        "status": status,
-        "key_id": key_id,
+def log_request(request: Request, admitted: Admitted, code: str | None, seconds: float) -> None:
+    """Log a request that is over."""
+    LOGGER.log(level_of(admitted), "request", extra={"said": line_of(request, admitted, code, seconds)})
+
+
+def level_of(admitted: Admitted) -> int:
+    is_bad = admitted.status >= 500 or admitted.log.get("end", "whole") != "whole"
+    return logging.WARNING if is_bad else logging.INFO
+
+
+def line_of(request: Request, admitted: Admitted, code: str | None, seconds: float) -> dict[str, Any]:
+    """The fields of a request's line: no content, no query, no name of a user."""
+    return {
+        "request_id": admitted.request_id,
+        "method": request.method,
+        "route": admitted.route,
+        "status": admitted.status,
+        "key_id": admitted.caller.key_id if admitted.caller else "-",
         "ms": round(seconds * 1000, 2),
+        **admitted.log,
     } | ({} if code is None else {"code": code})
-    LOGGER.log(logging.WARNING if status >= 500 else logging.INFO, "request", extra={"said": said})

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from muniment.errors import InvalidInput, UnknownRoute, WrongMethod
-from muniment.surfaces.operations.table import Level, Operation
+from muniment.surfaces.operations.table import Level, Operation, owner_named
 
 __all__ = ["MatchedRoute", "Route", "Router", "routes_of", "segments_of"]
 
@@ -41,8 +41,24 @@ class MatchedRoute(NamedTuple):
 class _Node:
     literals: dict[str, _Node] = field(default_factory=dict)
     parameter: _Node | None = None
-    routes: dict[str, Route] = field(default_factory=dict)
-    """By method."""
+    named: tuple[str, ...] = ()
+    """The parameters on the way here."""
+    routes: dict[str, dict[Level, Route]] = field(default_factory=dict)
+    """By method and, where the address names an owner, by the owner's level."""
+
+    def route_of(self, method: str, names: dict[str, str]) -> Route | None:
+        """The route of a method for these names. What an owner is named adds an id to them."""
+        routes = self.routes.get(method)
+        if routes is None:
+            return None
+        if "owner" not in names:
+            return next(iter(routes.values()))
+        found = owner_named(names["owner"])
+        if found is None:
+            raise InvalidInput("an owner is user:ID, agent:ID or tenant", path="$.owner")
+        level, ids = found
+        names |= ids
+        return routes.get(level)
 
 
 def routes_of(operations: Iterable[Operation]) -> Iterator[Route]:
@@ -78,16 +94,18 @@ class Router:
                     node = node.parameter
                 else:
                     node = node.literals.setdefault(part, _Node())
-            node.routes[route.operation.method] = route
+            node.named = route.operation.named_in(route.template)
+            node.routes.setdefault(route.operation.method, {})[route.level] = route
 
     def find(self, method: str, segments: tuple[str, ...]) -> MatchedRoute:
         """The route and its parameters; raises where there is none, or none with this method."""
         allowed: set[str] = set()
         for node, values in _matches(self._root, segments, ()):
             asked = "GET" if method == "HEAD" else method
-            route = node.routes.get(asked)
+            names = dict(zip(node.named, values, strict=True))
+            route = node.route_of(asked, names)
             if route is not None:
-                return MatchedRoute(route, dict(zip(route.operation.named_in(route.template), values, strict=True)))
+                return MatchedRoute(route, names)
             allowed |= node.routes.keys()
         if allowed:
             allowed |= {"HEAD"} if "GET" in allowed else set()

@@ -8,28 +8,29 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from muniment.core.outside.system import not_installed
-from muniment.errors import InvalidInput
 from muniment.surfaces.http.settings import ServerSettings, is_loopback
 
 if TYPE_CHECKING:
     import uvicorn
 
     from muniment.handles.memory import Memory
+    from muniment.surfaces.http._keys import KeyRing
 
-__all__ = ["check_safe", "make_server"]
+__all__ = ["first_key", "make_server", "warnings_of"]
 
 
-def check_safe(settings: ServerSettings, has_keys: bool, place: str = "") -> list[str]:
-    """What whoever starts the server ought to know; raises where nobody could ask anything."""
+def first_key(keys: KeyRing) -> str | None:
+    """Make the first key, for everything, where there is none; answers its token, which is shown this one time."""
+    return None if keys.list() else keys.create("first", tenant="*", access="admin").token
+
+
+def warnings_of(settings: ServerSettings) -> list[str]:
+    """What the operator should know of a server that is about to start."""
     warnings = []
-    if settings.asks_for_keys and not has_keys:
-        raise InvalidInput(
-            f"there are no keys in {place or settings.keys}, and this server asks for one",
-            path="$.keys",
-            hint="muniment store keys create NAME --tenant ID",
-        )
-    if not is_loopback(settings.host) and not settings.asks_for_keys:
-        warnings.append(f"whoever can reach {settings.host}:{settings.port} may read and write everything: auth is off")
+    if not settings.asks_for_keys:
+        where = f"{settings.host}:{settings.port}"
+        others = "every program and user of this machine" if is_loopback(settings.host) else "everyone on its networks"
+        warnings.append(f"auth is off: {others} may read, change and forget all memory at {where}")
     if not is_loopback(settings.host) and not settings.tls_cert:
         warnings.append(
             "keys and content cross the network in the clear: give --tls-cert and --tls-key, or use a proxy"

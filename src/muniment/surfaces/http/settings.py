@@ -33,7 +33,8 @@ class ServerSettings:
     port: int = 8765
     """0 is any that is free."""
     auth: str = "auto"
-    """auto asks for keys unless only this machine can reach the server; on; off."""
+    """on asks for keys, as `muniment serve` does unless it is given something else; off lets in everyone who can reach
+    the port; auto, the default of an application made in Python, is off where only this machine can reach it."""
     keys: str = KEYS_FILE
     """The file of the keys: hashes alone, for its owner alone. `store` keeps them in the store, and so does PostgreSQL
     where no file is named and this one is not there."""
@@ -55,10 +56,14 @@ class ServerSettings:
     """Requests that wait for their turn."""
     waiting_per_tenant_max: int = 200
     """Of them, those of one tenant."""
-    body_bytes_max: int = 40 << 20
-    """Somewhat over the largest content that the ledger takes."""
+    body_bytes_max: int = 2 << 20
+    """The largest body of a request, unless its key says otherwise."""
+    bodies_bytes_max: int = 64 << 20
+    """Bodies of all requests that are held at the same time; those of one key take half of it."""
     import_bytes_max: int = 1 << 30
-    """The largest dump that is taken in."""
+    """The largest dump that is taken in, and what all dumps on their way in may take on the disk together."""
+    requests_max: int = 4096
+    """Requests that are open at the same time, streams among them."""
     body_seconds_max: int = 60
     """How long the head of a request, or the next part of its body, may keep us waiting; beyond it, a body has to come
     at 16 KiB a second or more."""
@@ -119,9 +124,9 @@ def is_loopback(host: str) -> bool:
 
 
 def load_server_settings(given: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> ServerSettings:
-    """Settle every setting; `given` are arguments, None where not given."""
+    """Settle every setting of a server that is started by itself; `given` are arguments, None where not given."""
     known = {each.name: type(each.default) for each in fields(ServerSettings)}
-    said = settle_table("server", "MUNIMENT_", known, given, environ)
+    said = {"auth": "on"} | settle_table("server", "MUNIMENT_", known, given, environ)
     settings = ServerSettings(**{name: _as(known[name], name, value) for name, value in said.items()})
     _check(settings)
     return settings
@@ -149,9 +154,12 @@ def _check(settings: ServerSettings) -> None:
         if getattr(settings, name) and not Path(getattr(settings, name)).is_file():
             raise InvalidInput(f"there is no file {getattr(settings, name)!r:.200}", path=f"$.{name}")
     networks_of(settings.metrics)
-    least_one = ("threads", "body_bytes_max", "body_seconds_max", "requests_per_minute", "works_max", "streams_max")
-    lanes = ("long_threads", "request_seconds_max", "waiting_max", "waiting_per_tenant_max")
+    least_one = (
+        "threads", "long_threads", "workers", "works_max", "waiting_max", "waiting_per_tenant_max",
+        "body_bytes_max", "bodies_bytes_max", "import_bytes_max", "body_seconds_max", "request_seconds_max",
+        "requests_max", "requests_per_minute", "streams_max", "streams_per_key_max", "lease_seconds", "upkeep_seconds",
+    )  # fmt: skip
     _ = settings.upkeep_kinds
-    for name in (*least_one, "streams_per_key_max", "workers", "lease_seconds", "upkeep_seconds", *lanes):
+    for name in least_one:
         if getattr(settings, name) < 1:
             raise InvalidInput(f"{name} should be at least 1", path=f"$.{name}")

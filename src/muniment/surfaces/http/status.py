@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from muniment.core.canonical import canonical_bytes
@@ -46,6 +46,12 @@ class ServerStatus:
             ("v1", "openapi-core.json"): lambda: Plain(200, "application/json", describe_core()),
         }
         self.is_closing = False
+        self._thread = ThreadPoolExecutor(1, "muniment-status")
+        """For those who ask whether the server is ready: they wait behind nobody else."""
+        self._documents: dict[Callable[[], Plain], asyncio.Future[Plain]] = {}
+
+    def close(self) -> None:
+        self._thread.shutdown(wait=True)
 
     def page(self, method: str, segments: tuple[str, ...]) -> Plain | Callable[[], Plain] | None:
         """What answers at that address, or the answer where nothing has to be asked; None where it is none of these."""
@@ -54,13 +60,18 @@ class ServerStatus:
             raise WrongMethod(f"{method:.20} is not taken there", details={"allowed": ["GET", "HEAD"]})
         return page
 
-    async def answer(self, page: Plain | Callable[[], Plain], pool: Executor) -> Plain:
-        """The page. A store that does not answer is not waited for: whoever asks is told so."""
+    async def answer(self, page: Plain | Callable[[], Plain]) -> Plain:
+        """The page. A store that does not answer is not waited for. A document is made once, in a thread of its own."""
         if isinstance(page, Plain):
             return page
-        asked = asyncio.get_running_loop().run_in_executor(pool, page)
+        if page != self._ready:
+            made = self._documents.get(page)
+            if made is None:
+                made = self._documents[page] = asyncio.ensure_future(asyncio.to_thread(page))
+            return await asyncio.shield(made)
+        asked = asyncio.get_running_loop().run_in_executor(self._thread, page)
         try:
-            async with asyncio.timeout(STORE_SECONDS_MAX if page == self._ready else None):
+            async with asyncio.timeout(STORE_SECONDS_MAX):
                 return await asked
         except TimeoutError:
             return _not_ready("store_silent")

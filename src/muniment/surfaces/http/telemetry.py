@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from muniment.core.outside.system import not_installed
 from muniment.surfaces.http.metrics.families import BUCKETS_S, METHODS
 
-__all__ = ["Done", "Observer", "otel_observer"]
+__all__ = ["Done", "NotObserved", "Observer", "otel_observer"]
 
 NO_ROUTE = "-"
 """What the log calls the route of a request that has none."""
@@ -36,6 +36,22 @@ class Observer(Protocol):
     def request(self, method: str, headers: Mapping[str, str]) -> Any:
         """A context manager around one request, whose value takes `end(route, done)`."""
         ...
+
+
+class NotObserved:
+    """Sees requests and keeps nothing of them."""
+
+    def request(self, _method: str, _headers: Mapping[str, str]) -> NotObserved:
+        return self
+
+    def __enter__(self) -> NotObserved:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """There is nothing to end."""
+
+    def end(self, route: str, done: Done) -> None:
+        """There is nothing to count."""
 
 
 class _Span:

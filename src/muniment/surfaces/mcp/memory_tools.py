@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from muniment.contracts.packet import Cues
 from muniment.core.canonical import canonical_text
-from muniment.core.scope import lowest_trust
-from muniment.errors import InvalidInput, NotFound
+from muniment.errors import InvalidInput
 from muniment.surfaces.mcp import words
 from muniment.surfaces.mcp.answers import (
     ANSWER_CHARS_MAX,
@@ -37,7 +36,6 @@ from muniment.surfaces.mcp.tool import Answered
 
 if TYPE_CHECKING:
     from muniment.memory.search import Hit
-    from muniment.store.ledger import LedgerEntry
     from muniment.surfaces.mcp.callers import ToolCaller
 
 __all__ = ["forget", "get_context", "record", "remember", "search_memory"]
@@ -69,7 +67,7 @@ def search_memory(tool_caller: ToolCaller, asked: SearchArguments) -> Answered:
 def _search(tool_caller: ToolCaller, asked: SearchArguments, query: str) -> Found:
     k = check_count(asked.k, 1, K_MAX, "k")
     hits = tool_caller.run.search(query, k=k, now=asked.now, min_score=asked.min_score)
-    shown = fitting([_found_hit(tool_caller, hit, query) for hit in hits], _HITS_CHARS_MAX)
+    shown = fitting([_found_hit(hit, query) for hit in hits], _HITS_CHARS_MAX)
     more = []
     left_out = len(hits) - len(shown)
     if left_out:
@@ -80,16 +78,12 @@ def _search(tool_caller: ToolCaller, asked: SearchArguments, query: str) -> Foun
     return Found(notice=NOTICE, hits=shown, **_present(told))
 
 
-def _found_hit(tool_caller: ToolCaller, hit: Hit, query: str) -> FoundHit:
-    """The hit with what it counts for: no more than the least of what it rests on (LG-08)."""
-    entries = [_entry(tool_caller, id_) for id_ in hit.sources[:SOURCES_MAX]]
-    known = [entry for entry in entries if entry is not None]
-    flags = sorted({flag for entry in known for flag in entry.flags})
+def _found_hit(hit: Hit, query: str) -> FoundHit:
     part = excerpt(hit.text, query, HIT_CHARS_MAX)
     who = hit.speaker or hit.role
     told: dict[str, Any] = {
         "who": shortened(who, 200) if who else None,
-        "flags": flags or None,
+        "flags": hit.flags or None,
         "sources": None if hit.sources == (hit.id,) else hit.sources[:SOURCES_MAX],
         "start": part.start or None,
         "next": part.end if part.end < len(hit.text) else None,
@@ -100,7 +94,7 @@ def _found_hit(tool_caller: ToolCaller, hit: Hit, query: str) -> FoundHit:
         text=part.text,
         score=round(hit.score, 3),
         ts=hit.ts,
-        trust=lowest_trust(entry.trust for entry in known) if len(known) == len(entries) else "external",
+        trust=hit.trust,
         **_present(told),
     )
 
@@ -108,14 +102,6 @@ def _found_hit(tool_caller: ToolCaller, hit: Hit, query: str) -> FoundHit:
 def _present(told: dict[str, Any]) -> dict[str, Any]:
     """What is there to tell."""
     return {name: value for name, value in told.items() if value is not None}
-
-
-def _entry(tool_caller: ToolCaller, event_id: str) -> LedgerEntry | None:
-    """An event a hit rests on; that of a fact the user inherits may be another's, and is not theirs to see."""
-    try:
-        return tool_caller.run.ledger.get(event_id)
-    except NotFound:
-        return None
 
 
 def _read_on(tool_caller: ToolCaller, asked: SearchArguments) -> Found:

@@ -19,14 +19,11 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from muniment.errors import Forbidden, InvalidInput, MunimentError, WrongMethod
-from muniment.surfaces.http.access import OPEN, Caller, check_grants
-from muniment.surfaces.http.app import Beside
-from muniment.surfaces.http.bodies import read_bytes
-from muniment.surfaces.http.gateway import problem_response
+from muniment.errors import Forbidden, InvalidInput, WrongMethod
+from muniment.surfaces.http._guard import OPEN, Admitted, Caller, Guard, Mount
+from muniment.surfaces.http.access import check_grants
 from muniment.surfaces.http.lanes.deadlines import Departure, late_after, seconds_of
 from muniment.surfaces.http.lanes.running import Lanes, Who
-from muniment.surfaces.http.settings import is_loopback
 from muniment.surfaces.mcp.callers import CallerScope, ToolCaller, ToolCallers
 from muniment.surfaces.mcp.carrying import Carry, Ctx, InThreads
 from muniment.surfaces.mcp.server import make_server
@@ -44,13 +41,12 @@ __all__ = ["PATH", "Mounted", "mcp_app", "place_asked"]
 PATH = "/mcp"
 HEADERS = {name: f"muniment-{name}" for name in ("tenant", "user", "agent", "session")}
 _DEPARTURE = "muniment_mcp_departure"
-_LOCAL = ("127.0.0.1", "localhost", "[::1]")
 
 
 class Mounted(NamedTuple):
     """MCP as `create_app(beside={PATH: …}, lifespans=[…])` takes it."""
 
-    beside: Beside
+    mount: Callable[[Guard], Mount]
     lifespan: AbstractAsyncContextManager[None]
 
 
@@ -70,10 +66,10 @@ def mcp_app(memory: Memory, store: Settings, server: ServerSettings, settings: M
         app=make_server(tool_callers, tool_caller_of, _in_lanes(store, server, settings)),
         json_response=True,
         stateless=True,
-        security_settings=_security(server),
+        security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the guard sees to it
         max_request_body_size=server.body_bytes_max,
     )
-    return Mounted(Beside(_bounded(StreamableHTTPASGIApp(manager), server)), manager.run())
+    return Mounted(lambda guard: Mount(_bounded(StreamableHTTPASGIApp(manager), guard)), manager.run())
 
 
 def _in_lanes(store: Settings, server: ServerSettings, settings: McpSettings) -> Carry:
@@ -105,19 +101,14 @@ def _in_lanes(store: Settings, server: ServerSettings, settings: McpSettings) ->
     return carry
 
 
-def _bounded(app: ASGIApp, server: ServerSettings) -> ASGIApp:
-    """The application, given whole bodies that came in time. It tells nothing unasked, so there is nothing to GET."""
+def _bounded(app: ASGIApp, guard: Guard) -> ASGIApp:
+    """The application, given whole bodies that came in time. It sends nothing unasked, so there is nothing to GET."""
 
     async def bounded(scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        limit = _caller(request).body_bytes_max or server.body_bytes_max
-        try:
-            if request.method != "POST":
-                raise WrongMethod(f"{request.method:.20} is not taken there", details={"allowed": ["POST"]})
-            body = await read_bytes(request, limit, server.body_seconds_max)
-        except MunimentError as error:
-            await problem_response(error, "-")(scope, receive, send)
-            return
+        if request.method != "POST":
+            raise WrongMethod(f"{request.method:.20} is not taken there", details={"allowed": ["POST"]})
+        body = await guard.read_body(request)
         left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def replay() -> Message:
@@ -134,8 +125,7 @@ def _bounded(app: ASGIApp, server: ServerSettings) -> ASGIApp:
 
 
 def _caller(request: Request) -> Caller:
-    caller: Caller = request.scope.get("state", {}).get("caller", OPEN)
-    return caller
+    return Admitted.of(request.scope).caller or OPEN
 
 
 def place_asked(caller: Caller, headers: Mapping[str, str], store: Settings, settings: McpSettings) -> CallerScope:
@@ -154,20 +144,8 @@ def place_asked(caller: Caller, headers: Mapping[str, str], store: Settings, set
         raise Forbidden("this key is for one user", hint=f"leave the header {HEADERS['user']} out")
     if not user:
         raise InvalidInput(
-            "whose memory is not said",
+            "no user is named",
             path="$.user",
             hint=f"use a key of one user, or have the client send the header {HEADERS['user']}",
         )
     return CallerScope(tenant, user, told["agent"] or store.agent, told["session"] or settings.session)
-
-
-def _security(server: ServerSettings) -> TransportSecuritySettings:
-    """Where no key is asked for, a page in a browser of this machine could reach it by a name of its own: names and
-    origins are checked. Elsewhere it is keys that let in, whatever name a proxy is known by, and no page has one."""
-    if server.asks_for_keys or not is_loopback(server.host):
-        return TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    hosts = sorted({*_LOCAL, server.host})
-    return TransportSecuritySettings(
-        allowed_hosts=[f"{host}:*" for host in hosts] + hosts,
-        allowed_origins=[f"{scheme}://{host}:*" for scheme in ("http", "https") for host in hosts],
-    )

@@ -66,6 +66,7 @@ _WORDS: Mapping[str, str] = {
     "holder": "The user whose a thread is; who names one is shown no other's.",
     "id": "An id of your own; one that exists is refused.",
     "idempotency_key": "The same key writes once; the header does the same.",
+    "in_view": "Ids of builds that the model still has before it, oldest first: the text says only what they do not.",
     "include_all": "Also what is no longer in force.",
     "include_query": "End with the question.",
     "intent": "What kind of work it is.",

@@ -120,12 +120,13 @@ def path_parameters(names: Iterator[str]) -> dict[str, Any]:
             "in": "path",
             "required": True,
             "description": f"{_PATH_WORDS.get(name) or name.removesuffix('_id').replace('_', ' ').capitalize()}.",
-            "schema": fits,
+            "schema": _OWNER if name == "owner" else fits,
         }
         for name in sorted(set(names))
     }
 
 
+_OWNER = {"type": "string", "pattern": f"^((user|agent):.{{1,{ID_MAX_CHARS}}}|tenant)$"}
 _PATH_WORDS = {
     "tenant_id": "The tenant; `default` where there is only one",
     "user_id": "The user whose memory it is: a name that you choose",
@@ -136,6 +137,7 @@ _PATH_WORDS = {
     "event_id": "An event by its id, which is its evidence id",
     "build_id": "A build by its id, as `compose` answers it",
     "corpus_id": "The corpus of documents",
+    "owner": "Whose it is: `user:` or `agent:` and an id, or `tenant`; changes above a user take admin access",
     "space": "The name of a store of values, or of a saver of threads: one that you choose",
 }
 

@@ -72,13 +72,13 @@ _ELSEWHERE: Mapping[str, str] = {
     **dict.fromkeys(("memory.run", "memory.runs", "memory.resume", "run.state", "run.finish"), "runs"),
     **dict.fromkeys(("memory.extract_pending", "memory.add_documents", "memory.episodes"), "memory"),
     **dict.fromkeys(("memory.research", "memory.open_research"), "research"),
-    **dict.fromkeys(("memory.route", "memory.observe_rates", "run.select_rules"), "rules"),
+    **dict.fromkeys(("run.select_rules",), "rules"),
     **dict.fromkeys(("run.observe", "run.observe_tool", "run.observe_many", "run.record"), "store"),
     **dict.fromkeys(("run.verify", "run.verifications"), "verify"),
     **dict.fromkeys(
-        ("memory.builds", "memory.replay", "memory.build_packet", "memory.build_text", "memory.build_inputs",
-         "memory.build_messages", "memory.resolve_answer", "memory.answers", "memory.diff", "memory.compare",
-         "memory.preview", "memory.why", "run.compose"),
+        ("memory.builds", "memory.replay", "memory.build_packet", "memory.build_inputs",
+         "memory.resolve_answer", "memory.answers", "memory.diff", "memory.compare", "memory.preview", "memory.why",
+         "run.compose"),
         "packets",
     ),
 }  # fmt: skip
@@ -87,7 +87,9 @@ _ELSEWHERE: Mapping[str, str] = {
 
 def addresses(operation: Operation) -> Iterator[tuple[str, str]]:
     """Every address of an operation, each with where it stands: a level, or `without_run`."""
-    yield from operation.routes.items()
+    for template in dict.fromkeys(operation.routes.values()):
+        where = next(level for level, each in operation.routes.items() if each == template)
+        yield "owner" if "{owner}" in template else where, template
     if operation.free_route is not None:
         yield "without_run", operation.free_route
 

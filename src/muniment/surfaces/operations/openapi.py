@@ -115,7 +115,8 @@ def openapi() -> dict[str, Any]:
     components: Components = {}
     lists: dict[str, Any] = {}
     paths: dict[str, Any] = _server_paths()
-    levels = Counter(operation.id for operation in OPERATIONS for _ in addresses(operation))
+    places = {(operation.id, template) for operation in OPERATIONS for _, template in addresses(operation)}
+    levels = Counter(id_ for id_, _ in places)
     for operation in OPERATIONS:
         for where, template in addresses(operation):
             name = operation_name(operation, where, levels)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from muniment.core.record import JsonObject, Record, Timestamp
-from muniment.errors import Forbidden, InvalidInput, UnknownScope
+from muniment.errors import Forbidden, UnknownScope
 
 if TYPE_CHECKING:
     from muniment.contracts.packet import Fact
@@ -14,15 +14,14 @@ if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
-    from muniment.moving.portable import MoveReport
     from muniment.packets.rendering import Resolution
     from muniment.store.items import Item
     from muniment.store.ledger import Receipt
     from muniment.store.reports import ImportReport
     from muniment.surfaces.operations.handles import BuildInputs
 
-__all__ = ["BuildLine", "build_inputs", "build_line", "build_messages", "build_packet", "build_text", "builds",
-           "check_memory", "fact",
+__all__ = ["BuildLine", "build_inputs", "build_line", "build_packet", "builds",
+           "fact",
            "forget_tenant", "import_lines", "resolve_answer", "start_run"]  # fmt: skip
 
 
@@ -129,36 +128,12 @@ def build_packet(memory: Memory, build_id: str, *, tenant_id: str = "default") -
     return memory.replay(build_id, tenant_id=tenant_id).packet_bytes
 
 
-def build_text(memory: Memory, build_id: str, *, tenant_id: str = "default") -> str:
-    """What went into the prompt."""
-    return memory.replay(build_id, tenant_id=tenant_id).text
-
-
 def build_inputs(memory: Memory, build_id: str, *, tenant_id: str = "default") -> BuildInputs:
     """What a build was made from: the candidates with their scores, and the policy."""
     from muniment.surfaces.operations.handles import BuildInputs
 
     build = memory.replay(build_id, tenant_id=tenant_id)
     return BuildInputs(build.pool, build.policy)
-
-
-def build_messages(
-    memory: Memory,
-    build_id: str,
-    style: Literal["openai", "anthropic"] = "openai",
-    *,
-    include_query: bool = True,
-    cite: bool = True,
-    cache: bool = False,
-    tenant_id: str = "default",
-) -> list[dict[str, Any]]:
-    """A build as the messages of a chat; the breakpoint of `cache` is Anthropic's alone."""
-    build = memory.replay(build_id, tenant_id=tenant_id)
-    if style not in ("openai", "anthropic"):
-        raise InvalidInput(f"{style!r:.40} is no style of messages", path="$.style", hint="openai or anthropic")
-    if style == "openai":
-        return build.to_openai(include_query=include_query, cite=cite)
-    return build.to_anthropic(include_query=include_query, cite=cite, cache=cache)
 
 
 def resolve_answer(memory: Memory, build_id: str, answer: str, *, tenant_id: str = "default") -> Resolution:
@@ -183,11 +158,6 @@ def forget_tenant(memory: Memory, *, tenant_id: str = "default") -> Receipt:
     if tenant_id not in memory.store.tenants():
         raise UnknownScope(f"no tenant {tenant_id!r:.80}", path="$.tenant_id")
     return memory.forget(tenant=tenant_id)
-
-
-def check_memory(memory: Memory, source: Any, *, user_id: str | None = None, tenant_id: str = "default") -> MoveReport:
-    """What bringing in a portable file would write, and what of it cannot be carried; nothing is written."""
-    return memory.store.import_memory(source, user_id=user_id, dry_run=True, tenant_id=tenant_id)
 
 
 def import_lines(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 
 from muniment.surfaces.operations import parts
 from muniment.surfaces.operations.table import SUBHANDLES, Access, Level, Operation, row
 
-__all__ = ["LOCAL", "OPERATIONS", "find_operation"]
+__all__ = ["LOCAL", "OPERATIONS", "REFUSED", "find_operation", "operation_named"]
 
 _TEXT = "text/plain"
 _MARKDOWN = "text/markdown"
@@ -21,8 +22,37 @@ _RUN = {"run_id": "run"}
 _PROGRESS = {"progress": "progress is told by the operation: Prefer: respond-async"}
 _HANDLE = "a handle, made without asking; its methods are operations"
 
+_AT_HOME = "call it where the store is opened"
+
+
+def _local(place: str, *calls: str) -> dict[str, str]:
+    """Methods that serve no task of a remote caller (decision 0060)."""
+    return dict.fromkeys((f"{place}.{call}" for call in calls), _AT_HOME)
+
+
 LOCAL: Mapping[str, str] = {
     **dict.fromkeys(SUBHANDLES, _HANDLE),
+    **_local("memory.log", "drift"),
+    **_local("memory.learning", "route", "observe_rates", "bank_of"),
+    **_local("memory.store", "scrub", "index", "reembed"),
+    **_local("run.memory", "retire_procedure", "use_procedures", "judge_insight", "promote_insight", "unheard"),
+    **_local("run.learning", "note", "push_working_set", "pop_working_set", "working_set", "fold", "learned"),
+    **_local("run.log", "failures", "questions", "budgets"),
+    **_local(
+        "bank",
+        "reasoning_bank",
+        "reuse_buffer",
+        "event_logs",
+        "lesson_reports",
+        "drafts",
+        "plans",
+        "get_plan",
+        "select_seed",
+        "plan",
+        "apply",
+        "tidy",
+    ),
+    **_local("rulebook", "lint", "make_tests", "add_tests", "gate", "publish"),
     "memory.close": "closes the caller's side; a server is closed by whoever runs it",
     "memory.corpus": _HANDLE,
     "memory.bank": _HANDLE,
@@ -56,6 +86,11 @@ LOCAL: Mapping[str, str] = {
 }
 """Public methods and properties that have no route, and why."""
 
+_CALLERS_SIDE = ("memory.store.evaluate", "memory.store.import_from", "memory.store.load", "rulebook.replay",
+                 "rulebook.advance", "study.look")  # fmt: skip
+REFUSED = frozenset((*(name for name, why in LOCAL.items() if why is _AT_HOME), *_CALLERS_SIDE))
+"""Those of them that a connection refuses."""
+
 _MEMORY = (
     row("memory", "info", "GET info", "read", "store"),
     row("memory", "policy", "GET policy", "read", "store"),
@@ -76,7 +111,6 @@ _MEMORY = (
     row("memory.log", "check_snapshot", "GET runs/{run_id}/snapshot/check", "read", "tenant", "user", owned=_RUN),
     row("memory.log", "narrative", "GET runs/{run_id}/narrative", "read", "tenant", "user", owned=_RUN,
         media=_MARKDOWN),
-    row("memory.log", "drift", "GET drift", "read", "tenant", "user"),
     row("memory.learning", "learn", "POST runs/{run_id}/learn", "admin", "tenant", left_out={"lessons": _WRITER}),
     row("memory.ledger", "get", "GET events/{event_id}", "read", "tenant"),
     row("memory.ledger", "content", "GET events/{event_id}/content", "read", "tenant", media=_TEXT),
@@ -91,30 +125,21 @@ _MEMORY = (
     row("memory", "forget", "POST forget", "write", "user",
         left_out={"tenant": "a user's address reaches no further than the user"}),
     row("memory", "forget_tenant", "DELETE ", "admin", "tenant", function=parts.forget_tenant),
-    row("memory.store", "scrub", "POST scrub", "admin", "store", is_long=True),
     row("memory.store", "upkeep", "POST upkeep", "admin", "store", "tenant", is_long=True, left_out=_PROGRESS),
     row("memory.store", "rebuild", "POST rebuild", "admin", "tenant", is_long=True),
-    row("memory.store", "index", "POST index", "admin", "tenant", is_long=True, left_out=_PROGRESS),
-    row("memory.store", "reembed", "POST reembed", "admin", "tenant", is_long=True, left_out=_PROGRESS),
     row("memory", "export", "GET export", "admin", "tenant", media=_LINES),
     row("memory", "export", "GET export", "read", "user", media=_LINES),
     row("memory", "import_", "POST import", "admin", "tenant", is_long=True, body="source", takes="lines",
         left_out=_PROGRESS, function=parts.import_lines),
     row("memory.store", "export_memory", "GET portable", "read", "user", media=_LINES),
     row("memory.store", "import_memory", "POST portable", "write", "user", is_long=True, body="source", takes="lines",
-        left_out={"dry_run": "POST portable/check is one", "agent_id": "the file names its agents", **_PROGRESS}),
-    row("memory", "check_memory", "POST portable/check", "read", "user", is_long=True, body="source", takes="lines",
-        function=parts.check_memory),
+        left_out={"dry_run": _AT_HOME, "agent_id": "the file names its agents", **_PROGRESS}),
     row("memory", "builds", "GET builds", "read", "tenant", "user", function=parts.builds, is_listed=True),
     row("memory", "replay", "GET builds/{build_id}", "read", "tenant", "user", owned=_BUILD),
     row("memory", "build_packet", "GET builds/{build_id}/packet", "read", "tenant", "user", owned=_BUILD,
         function=parts.build_packet),
-    row("memory", "build_text", "GET builds/{build_id}/text", "read", "tenant", "user", owned=_BUILD, media=_TEXT,
-        function=parts.build_text),
     row("memory", "build_inputs", "GET builds/{build_id}/inputs", "read", "tenant", "user", owned=_BUILD,
         function=parts.build_inputs),
-    row("memory", "build_messages", "GET builds/{build_id}/messages", "read", "tenant", "user", owned=_BUILD,
-        function=parts.build_messages),
     row("memory", "resolve_answer", "POST builds/{build_id}/resolve", "read", "tenant", "user", owned=_BUILD,
         function=parts.resolve_answer),
     row("memory.ledger", "answers", "GET builds/{build_id}/answers", "read", "tenant", "user", owned=_BUILD,
@@ -128,9 +153,6 @@ _MEMORY = (
     row("memory", "research", "POST research", "write", "user", status=201, left_out={"directory": _PATHS},
         makes_folder=True),
     row("memory", "open_research", "GET research/{run_id}", "read", "user", owned=_RUN, left_out={"directory": _PATHS}),
-    row("memory.learning", "route", "POST route", "read", "tenant", "agent", "user"),
-    row("memory.learning", "observe_rates", "GET rates", "read", "tenant", "agent", "user"),
-    row("memory.learning", "bank_of", "GET bank-of/{record_id}", "read", "tenant"),
 )  # fmt: skip
 
 _RUNS = (
@@ -157,29 +179,18 @@ _RUNS = (
     row("run.memory", "retract", "POST facts/{fact_id}/retract", "write", versioned="fact_id", repeats="guarded"),
     row("run", "profile", "GET profile", "read"),
     row("run", "procedure", "POST procedures", "write", status=201, repeats="guarded"),
-    row("run.memory", "retire_procedure", "POST procedures/{procedure_id}/retire", "write", repeats="guarded"),
-    row("run.memory", "use_procedures", "POST procedure-uses", "write", repeats="guarded"),
     row("run", "insight", "POST insights", "write", status=201, repeats="guarded"),
-    row("run.memory", "judge_insight", "POST insights/{insight_id}/judge", "write", repeats="guarded"),
-    row("run.memory", "promote_insight", "POST insights/{insight_id}/promote", "write", repeats="guarded"),
     row("run", "propose", "POST candidates", "write", status=201, repeats="guarded"),
     row("run.memory", "candidates", "GET candidates", "read", is_listed=True, without_run="candidates"),
     row("run.memory", "decide", "POST candidates/{candidate_id}/decide", "write", repeats="guarded"),
     row("run", "summarize", "POST summaries", "write", status=201, repeats="guarded"),
     row("run", "extract", "POST extract", "write", is_listed=True, left_out={"model": _CODE}),
-    row("run.memory", "unheard", "POST unheard", "read", is_listed=True),
     row("run", "search", "POST search", "read", is_listed=True, without_run="search"),
     row("run", "compose", "POST compose", "write", repeats="ledger", without_run="compose"),
     row("run.learning", "recall", "POST recall", "write", repeats="guarded"),
     row("run.learning", "used", "POST recalls/used", "write", repeats="guarded"),
-    row("run.learning", "note", "POST working-set/notes", "write", repeats="guarded"),
-    row("run.learning", "push_working_set", "POST working-set/push", "write", repeats="guarded"),
-    row("run.learning", "pop_working_set", "POST working-set/pop", "write", repeats="guarded"),
-    row("run.learning", "working_set", "GET working-set", "read", parts=("stack", "records")),
     row("run.learning", "select_rules", "POST rules/select", "write", repeats="guarded"),
-    row("run.learning", "fold", "POST fold", "write", left_out={"lessons": _WRITER}),
     row("run.learning", "learn", "POST learn", "write", left_out={"lessons": _WRITER}),
-    row("run.learning", "learned", "GET learned", "read"),
     row("run.learning", "lessons", "GET lessons", "read"),
     row("run.log", "step", "POST steps", "write", status=201, repeats="guarded"),
     row("run.log", "claim", "POST claims", "write", status=201, repeats="guarded"),
@@ -190,16 +201,13 @@ _RUNS = (
     row("run.log", "conflicts", "GET conflicts", "read", is_listed=True),
     row("run.log", "settle_conflict", "POST conflicts/{conflict_id}/settle", "write", repeats="guarded"),
     row("run.log", "failure", "POST failures", "write", status=201, repeats="guarded"),
-    row("run.log", "failures", "GET failures", "read", is_listed=True),
     row("run.log", "question", "POST questions", "write", status=201, repeats="guarded"),
-    row("run.log", "questions", "GET questions", "read", is_listed=True),
     row("run.log", "close_question", "POST questions/close", "write", repeats="guarded"),
     row("run.log", "plan_next", "POST next-actions", "write", repeats="guarded"),
     row("run", "verify", "POST verifications", "write", status=201, repeats="guarded",
         left_out={"harness": _CODE, "files": "belongs to a harness", "grader": "a model is the server's to name"}),
     row("run", "verifications", "GET verifications", "read", is_listed=True),
     row("run.log", "read", "GET log", "read", wire_name="log"),
-    row("run.log", "budgets", "GET budgets", "read"),
     row("run.log", "compact", "POST snapshots", "write", status=201, repeats="guarded"),
     row("run.log", "unlock", "POST unlock", "write", repeats="guarded"),
 )  # fmt: skip
@@ -242,10 +250,7 @@ def _bank_changes(access: Access, *levels: Level) -> tuple[Operation, ...]:
         row("bank", "add_lesson", "POST lessons", access, *levels, status=201),
         row("bank", "sign_lesson", "POST lessons/{lesson_id}/sign", access, *levels),
         row("bank", "drop_lesson", "POST lessons/{lesson_id}/drop", access, *levels),
-        row("bank", "plan", "POST plans", access, *levels, status=201),
-        row("bank", "apply", "POST plans/{plan_id}/apply", access, *levels, versioned="plan_id"),
         row("bank", "undo", "POST plans/{plan_id}/undo", access, *levels, versioned="plan_id", is_listed=True),
-        row("bank", "tidy", "POST tidy", access, *levels, is_listed=True),
     )
 
 
@@ -254,14 +259,6 @@ _BANKS = (
     row("bank", "get", "GET records/{memory_id}", "read", "tenant", "agent", "user"),
     row("bank", "lessons", "GET lessons", "read", "tenant", "agent", "user", is_listed=True),
     row("bank", "lesson", "GET lessons/{lesson_id}", "read", "tenant", "agent", "user"),
-    row("bank", "reasoning_bank", "GET reasoning-bank", "read", "tenant", "agent", "user"),
-    row("bank", "reuse_buffer", "GET reuse-buffer", "read", "tenant", "agent", "user"),
-    row("bank", "event_logs", "GET event-logs", "read", "tenant", "agent", "user", is_listed=True),
-    row("bank", "lesson_reports", "GET lesson-reports", "read", "tenant", "agent", "user", is_listed=True),
-    row("bank", "drafts", "GET drafts", "read", "tenant", "agent", "user", is_listed=True),
-    row("bank", "plans", "GET plans", "read", "tenant", "agent", "user", is_listed=True),
-    row("bank", "get_plan", "GET plans/{plan_id}", "read", "tenant", "agent", "user", versioned="plan_id"),
-    row("bank", "select_seed", "POST seeds/select", "read", "tenant", "agent", "user", parts=("choice", "terms")),
     row("bank", "flow_map", "GET flow-map", "read", "tenant", "agent", "user"),
     *_bank_changes("admin", "tenant", "agent"),
     *_bank_changes("write", "user"),
@@ -277,15 +274,11 @@ def _rule_changes(access: Access, *levels: Level) -> tuple[Operation, ...]:
     return (
         row("rulebook", "submit", "POST drafts", access, *levels, status=201),
         row("rulebook", "add", "POST rules", access, *levels, status=201),
-        row("rulebook", "make_tests", f"POST {_RULE}/tests/make", access, *levels, left_out={"verifier": _CODE}),
-        row("rulebook", "add_tests", f"POST {_RULE}/tests", access, *levels, status=201, is_listed=True),
-        row("rulebook", "gate", f"POST {_RULE}/gate", access, *levels, is_long=True, left_out=_TRIED),
         row("rulebook", "canary", f"POST {_RULE}/canary", access, *levels),
         row("rulebook", "watch", "POST watch", access, *levels),
         row("rulebook", "promote", f"POST {_RULE}/promote", access, *levels),
         row("rulebook", "retire", f"POST {_RULE}/retire", access, *levels),
         row("rulebook", "rollback", "POST rollback", access, *levels),
-        row("rulebook", "publish", "POST publish", access, *levels),
     )
 
 
@@ -298,7 +291,6 @@ _RULEBOOKS = (
     row("rulebook", "tests", f"GET {_RULE}/tests", "read", *_ALL, is_listed=True),
     row("rulebook", "reports", f"GET {_RULE}/reports", "read", *_ALL, is_listed=True),
     row("rulebook", "stats", f"GET {_RULE}/stats", "read", *_ALL),
-    row("rulebook", "lint", "POST lint", "read", *_ALL, is_listed=True),
     row("rulebook", "select", "POST select", "read", *_ALL),
     *_rule_changes("admin", "tenant", "agent"),
     *_rule_changes("write", "user"),
@@ -350,3 +342,15 @@ def find_operation(handle: str, name: str, level: str) -> Operation | None:
     """The row of an operation at a level."""
     named = (each for each in OPERATIONS if each.id == f"{handle}.{name}")
     return next((each for each in named if level in each.levels), None)
+
+
+@cache
+def operation_named(name: str) -> Operation:
+    """The first row of an operation; of a method without one, a row that has no address."""
+    found = next((each for each in OPERATIONS if each.id == name), None)
+    if found is not None:
+        return found
+    handle, _, call = name.partition(".")
+    places = (handle, *(each for each in SUBHANDLES if each.startswith(f"{handle}.")))
+    place = next(each for each in places if f"{each}.{call}" in LOCAL)
+    return replace(row(place, call, "GET ", "read"), levels=())

@@ -19,7 +19,19 @@ from muniment.surfaces.operations.signatures import Parameter, Signature, signat
 if TYPE_CHECKING:
     from muniment.surfaces.operations.shapes import Shape
 
-__all__ = ["BASES", "HANDLES", "SUBHANDLES", "Access", "Handle", "Level", "Operation", "class_at", "row"]
+__all__ = [
+    "BASES",
+    "HANDLES",
+    "SUBHANDLES",
+    "Access",
+    "Handle",
+    "Level",
+    "Operation",
+    "class_at",
+    "owner_name",
+    "owner_named",
+    "row",
+]
 
 Handle = Literal["memory", "run", "corpus", "study", "bank", "rulebook", "values", "threads", "works"]
 Level = Literal["store", "tenant", "user", "agent"]
@@ -90,12 +102,8 @@ BASES: Mapping[tuple[Handle, Level], str] = {
     ("corpus", "tenant"): _TENANT + "/corpora/{corpus_id}",
     ("corpus", "user"): _USER + "/corpora/{corpus_id}",
     ("study", "user"): _USER + "/research/{run_id}",
-    ("bank", "tenant"): _TENANT + "/bank",
-    ("bank", "agent"): _TENANT + "/agents/{agent_id}/bank",
-    ("bank", "user"): _USER + "/bank",
-    ("rulebook", "tenant"): _TENANT + "/rulebook",
-    ("rulebook", "agent"): _TENANT + "/agents/{agent_id}/rulebook",
-    ("rulebook", "user"): _USER + "/rulebook",
+    **dict.fromkeys((("bank", level) for level in ("tenant", "agent", "user")), _TENANT + "/banks/{owner}"),
+    **dict.fromkeys((("rulebook", level) for level in ("tenant", "agent", "user")), _TENANT + "/rulebooks/{owner}"),
     ("values", "tenant"): _TENANT + "/values/{space}",
     ("values", "user"): _USER + "/values/{space}",
     ("threads", "tenant"): _TENANT + "/threads/{space}",
@@ -104,7 +112,25 @@ BASES: Mapping[tuple[Handle, Level], str] = {
     ("works", "tenant"): _TENANT + "/operations",
     ("works", "user"): _USER + "/operations",
 }
-"""Where the operations of a handle stand, by the level they are for."""
+"""Where the operations of a handle stand, by the level they are for. An `{owner}` names its level itself."""
+
+
+def owner_name(user_id: str | None, agent_id: str | None) -> str:
+    """Whose a bank or a rulebook is, as an address names it: `user:ana`, `agent:solver` or `tenant`."""
+    if user_id is not None:
+        return f"user:{user_id}"
+    return "tenant" if agent_id is None else f"agent:{agent_id}"
+
+
+def owner_named(name: str) -> tuple[Level, dict[str, str]] | None:
+    """The level of an owner, and its id under the name that the library has for it; None where the name is none."""
+    kind, _, owner = name.partition(":")
+    if kind == "user" and owner:
+        return "user", {"user_id": owner}
+    if kind == "agent" and owner:
+        return "agent", {"agent_id": owner}
+    return ("tenant", {}) if name == "tenant" else None
+
 
 _NAMED = re.compile(r"{(\w+)}")
 

@@ -38,13 +38,14 @@ def beside(memory: Memory, store: Settings, settings: ServerSettings) -> dict[st
     from muniment.surfaces.inspector.app import inspector, no_inspector
     from muniment.surfaces.inspector.pages import is_built
 
-    apps, lifespans = {"/": inspector() if is_built() else no_inspector()}, []
+    apps: dict[str, Any] = {"/": inspector if is_built() else no_inspector}
+    lifespans = []
     if util.find_spec("mcp") is not None:
         from muniment.surfaces.mcp.settings import load_mcp_settings
         from muniment.surfaces.mcp.streamable import PATH, mcp_app
 
         mounted = mcp_app(memory, store, settings, load_mcp_settings({}))
-        apps[PATH] = mounted.beside
+        apps[PATH] = mounted.mount
         lifespans.append(mounted.lifespan)
     return {"beside": apps, "lifespans": lifespans}
 

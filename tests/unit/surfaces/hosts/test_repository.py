@@ -113,6 +113,62 @@ def test_without_git_it_is_the_directory(tmp_path: Path) -> None:
     assert find_repository(tmp_path / "one").git_dir is None
 
 
+def test_a_folder_that_only_points_at_another_repository_is_not_taken_for_it(tmp_path: Path) -> None:
+    secret = made(tmp_path / "secret")
+    git(secret, "worktree", "add", "-q", str(tmp_path / "beside"), "-b", "feature")
+    git(secret, "submodule", "add", "-q", str(made(tmp_path / "two")), "inner")
+    victims = {tenant(secret), tenant(secret / "inner")}
+
+    def plant(name: str, **files: str) -> Path:
+        for file, text in files.items():
+            path = tmp_path / name / file.replace("__", "/").replace("_", ".", 1)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return tmp_path / name
+
+    head = "ref: refs/heads/main\n"
+    planted = [
+        plant("file", _git="gitdir: ../secret/.git\n"),
+        plant("absolute", _git=f"gitdir: {secret}/.git\n"),
+        plant("worktree", _git="gitdir: ../secret/.git/worktrees/beside\n"),
+        plant("submodule", _git="gitdir: ../secret/.git/modules/inner\n"),
+        plant("commondir", _git__HEAD=head, _git__commondir="../../secret/.git\n"),
+        plant("own", _git="gitdir: g\n", g__HEAD=head, g__gitdir="../.git\n", g__commondir="../../secret/.git\n"),
+        plant(
+            "nested",
+            _git="gitdir: worktrees/w\n",
+            worktrees__w__HEAD=head,
+            worktrees__w__gitdir="../../.git\n",
+            worktrees__w__commondir="../../../secret/.git\n",
+        ),
+    ]
+    for name, target in {"link": "../secret/.git", "linked_file": "../beside/.git"}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / ".git").symlink_to(target)
+        planted.append(tmp_path / name)
+    plant("linked_common", _git="gitdir: worktrees/beside\n")
+    (tmp_path / "linked_common" / "worktrees").symlink_to("../secret/.git/worktrees")
+    planted.append(tmp_path / "linked_common")
+    taken = [place.name for place in planted if tenant(place) in victims or tenant(place / "deep") in victims]
+    assert taken == []
+    assert tenant(tmp_path / "beside") == tenant(secret), "a worktree of git's own is one with it as before"
+
+
+def test_git_directories_apart_from_their_checkouts_are_followed_where_they_lead_back(tmp_path: Path) -> None:
+    one = made(tmp_path / "one")
+    git(one, "worktree", "add", "-q", str(tmp_path / "beside"), "-b", "feature")
+    named = one / ".git" / "worktrees" / "beside" / "gitdir"
+    named.write_text("../../../../beside/.git\n")  # as newer versions write it, where they are asked to
+    assert tenant(tmp_path / "beside") == tenant(one)
+    (tmp_path / "apart").mkdir()
+    git(tmp_path / "apart", "init", "-q", "--separate-git-dir", str(tmp_path / "kept.git"))
+    found = find_repository(tmp_path / "apart")
+    held = (tmp_path / "kept.git" / "config").read_text()
+    assert found.git_dir == (tmp_path / "kept.git" if "worktree" in held else None)
+    git(tmp_path / "apart", "config", "core.worktree", str(tmp_path / "apart"))
+    assert find_repository(tmp_path / "apart").git_dir == tmp_path / "kept.git"
+
+
 def test_a_mark_that_is_damaged_or_cannot_be_written_leads_nowhere_else(tmp_path: Path) -> None:
     one, two = made(tmp_path / "one"), made(tmp_path / "two")
     victim = tenant(two)

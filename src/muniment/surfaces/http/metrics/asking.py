@@ -14,9 +14,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from muniment.errors import Forbidden, MunimentError, UnknownRoute, WrongMethod
-from muniment.surfaces.http.access import is_passed_on
-from muniment.surfaces.http.gateway import Gateway, problem_response
+from muniment.errors import Forbidden, UnknownRoute, WrongMethod
+from muniment.surfaces.http._guard import Guard, is_passed_on
 from muniment.surfaces.http.metrics.counting import Metrics
 from muniment.surfaces.http.metrics.networks import networks_of
 from muniment.surfaces.http.metrics.page import MEDIA_TYPE
@@ -27,20 +26,16 @@ _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
 class MetricsPage:
-    """An ASGI application. The gateway says whose key a request has, and whether a proxy stands between."""
+    """An ASGI application behind the guard, which is asked for the key of those that are not near."""
 
-    def __init__(self, metrics: Metrics, setting: str, gateway: Gateway) -> None:
-        self._metrics, self._gateway, self._is_off = metrics, gateway, setting.strip() == "off"
+    def __init__(self, metrics: Metrics, setting: str, guard: Guard) -> None:
+        self._metrics, self._guard, self._is_off = metrics, guard, setting.strip() == "off"
         self._networks = networks_of(setting)
         self._thread = ThreadPoolExecutor(1, "muniment-metrics")
         """Reading the files of other workers, and waiting for a first look at the store, hold up no request."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await self._let_in(Request(scope))
-        except MunimentError as error:
-            await problem_response(error, "-")(scope, receive, send)
-            return
+        await self._let_in(Request(scope))
         body = await asyncio.get_running_loop().run_in_executor(self._thread, self._metrics.page)
         await Response(body, 200, _HEADERS, MEDIA_TYPE)(scope, receive, send)
 
@@ -53,10 +48,9 @@ class MetricsPage:
             raise UnknownRoute("nothing answers at that address")
         if request.method not in ("GET", "HEAD"):
             raise WrongMethod(f"{request.method:.20} is not taken there", details={"allowed": ["GET", "HEAD"]})
-        self._gateway.origins.check(request)
         if self._is_near(request):
             return
-        if not (await self._gateway.caller_of(request)).keeps_the_server:
+        if not (await self._guard.authenticate(request)).keeps_the_server:
             raise Forbidden(
                 "this page is for those who keep the server",
                 hint="ask with a key that has admin access to every tenant, or from a network that `metrics` names",

@@ -17,7 +17,6 @@ from types import TracebackType
 from typing import Any, get_args
 
 from starlette.requests import ClientDisconnect
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from muniment import __version__
 from muniment.core.ports.engine import ReplicaState
@@ -120,30 +119,6 @@ class Metrics:
     def _cell(self, name: str, labels: tuple[str, ...] = ()) -> int:
         taken = self.cells.take(name, labels)
         return self._nowhere if taken is None else taken
-
-    def watched(self, app: ASGIApp, route: str) -> ASGIApp:
-        """Another application whose requests are counted under one route."""
-
-        async def watching(scope: Scope, receive: Receive, send: Send) -> None:
-            if scope["type"] != "http":
-                await app(scope, receive, send)
-                return
-            now_s = asyncio.get_running_loop().time
-            started_s, status = now_s(), FAILED
-
-            async def sending(message: Message) -> None:
-                nonlocal status
-                if message["type"] == "http.response.start":
-                    status = message["status"]
-                await send(message)
-
-            self.begin()
-            try:
-                await app(scope, receive, sending)
-            finally:
-                self.end(scope["method"], route, status, now_s() - started_s, None)
-
-        return watching
 
     # -- the page -------------------------------------------------------------------------------------
 

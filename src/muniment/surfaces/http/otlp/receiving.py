@@ -18,11 +18,10 @@ from starlette.responses import Response
 from muniment.core.canonical import canonical_bytes, parse_json
 from muniment.core.scope import DEFAULT_TENANT
 from muniment.errors import Forbidden, InvalidInput, TooLarge, UnsupportedMedia, WrongMethod
-from muniment.surfaces.http.access import Caller
-from muniment.surfaces.http.bodies import body_parts
+from muniment.surfaces.http._guard import Caller, Guard
 from muniment.surfaces.http.settings import ServerSettings
 
-__all__ = ["OtlpSignal", "accepted", "address_of", "arguments_of", "read_body", "refused", "signal_of"]
+__all__ = ["OtlpSignal", "accepted", "address_of", "arguments_of", "is_address", "read_body", "refused", "signal_of"]
 
 OtlpSignal = Literal["traces", "logs", "metrics"]
 _SIGNALS: Mapping[str, OtlpSignal] = {"traces": "traces", "logs": "logs", "metrics": "metrics"}
@@ -59,6 +58,11 @@ def signal_of(method: str, segments: tuple[str, ...]) -> OtlpSignal | None:
     return signal
 
 
+def is_address(path: str) -> bool:
+    """Whether an exporter sends to this path, and reads answers as OTLP has them."""
+    return path.removeprefix("/v1/") in _SIGNALS
+
+
 def address_of(request: Request, caller: Caller) -> tuple[str, ...]:
     """The address of the operation that takes it: of the user that the key or a header names, else of the tenant."""
     tenant, user = request.headers.get("muniment-tenant", ""), request.headers.get("muniment-user", "")
@@ -78,14 +82,14 @@ def arguments_of(data: bytes, signal: OtlpSignal, address: tuple[str, ...], sett
     return {"data": data, "signal": signal, "user_attributes": names, "default_user_id": default or None}
 
 
-async def read_body(request: Request, bytes_max: int, seconds_max: float) -> bytes:
+async def read_body(request: Request, guard: Guard, bytes_max: int) -> bytes:
     """The body, unpacked; neither what is sent nor what it unpacks to is over the limit."""
     if _kind(request) not in (_PROTOBUF, _JSON):
         raise UnsupportedMedia(f"OTLP is sent as {_PROTOBUF} or {_JSON}")
     coding = request.headers.get("content-encoding", "identity").strip().lower() or "identity"
     if coding != "identity" and coding not in _CODINGS:
         raise UnsupportedMedia(f"a body is sent as it is, or as {' or '.join(_CODINGS)}")
-    body = b"".join([part async for part in body_parts(request, bytes_max, seconds_max)])
+    body = await guard.read_body(request, may_be_encoded=True)
     return body if coding == "identity" else await asyncio.to_thread(_unpacked, body, _CODINGS[coding], bytes_max)
 
 
