@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote, urlencode
 from other_scopes import ACTOR, PASSED, Ids
 
 from effort import SOAK
-from muniment.surfaces.http.routing import Route, routes_of
+from muniment.surfaces.http._calls import Route, routes_of
 from muniment.surfaces.operations.rows import OPERATIONS
 
 __all__ = ["Asked", "requests"]

@@ -15,7 +15,7 @@ import pytest
 
 from muniment.errors import Forbidden
 from muniment.surfaces.client import kept, remote, subhandles
-from muniment.surfaces.http.routing import Router, routes_of
+from muniment.surfaces.http._calls import Router, routes_of
 from muniment.surfaces.operations.naming import CORE
 from muniment.surfaces.operations.openapi import core_text, openapi, openapi_bytes, openapi_text
 from muniment.surfaces.operations.rows import LOCAL, OPERATIONS

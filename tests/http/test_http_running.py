@@ -19,7 +19,8 @@ from test_http_process import serving
 
 import muniment
 from muniment.errors import StorageLost
-from muniment.surfaces.http import gateway, status
+from muniment.surfaces.http import app as gateway
+from muniment.surfaces.http import status
 from muniment.surfaces.http._guard import RateLimits
 from muniment.surfaces.http._keys import KeyFile
 from muniment.surfaces.http.lanes.running import Lanes

@@ -117,9 +117,7 @@ class ToolCallers:
 
     def _open(self, place: CallerScope) -> Run:
         if not place.user:
-            raise InvalidInput(
-                "no user is named", path="$.user", hint="the server's configuration names a user"
-            )
+            raise InvalidInput("no user is named", path="$.user", hint="the server's configuration names a user")
         level = self.settings.level
         named: dict[str, Any] = {"session_id": place.session or None, "run_id": place.run or None}
         return self.memory.run(
