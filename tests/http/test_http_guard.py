@@ -18,7 +18,7 @@ from muniment.integrations.proxy.callers import Defaults
 from muniment.integrations.proxy.serving import make_proxy
 from muniment.integrations.proxy.settings import ProxySettings
 from muniment.surfaces.http._keys import KeyFile
-from muniment.surfaces.http.serving import make_server
+from muniment.surfaces.http.serve import make_server
 from muniment.surfaces.http.settings import ServerSettings
 from muniment.surfaces.processes.worker import beside
 from muniment.surfaces.settings import load_settings
