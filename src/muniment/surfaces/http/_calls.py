@@ -20,7 +20,7 @@ from functools import cache, cached_property
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, Union, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Union, cast, get_args, get_origin
 from urllib.parse import unquote_to_bytes
 
 from muniment.core.canonical import canonical_bytes, digest, digest_of, salted_digest
@@ -53,10 +53,12 @@ from muniment.store.context import Context
 from muniment.store.items import Item, latest
 from muniment.store.reading import check_own
 from muniment.store.tombstones import forgotten, load_entry
-from muniment.surfaces.http._guard import Caller
 from muniment.surfaces.operations.shapes import Listed
 from muniment.surfaces.operations.table import Level, Operation, owner_named
 from muniment.surfaces.operations.works import Works
+
+if TYPE_CHECKING:
+    from muniment.surfaces.http._guard import Caller
 
 __all__ = [
     "LINES",
