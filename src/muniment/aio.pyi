@@ -48,10 +48,9 @@ from muniment.memory.sessions import GivenSummary
 from muniment.memory.turns import EpisodeCandidate
 from muniment.moving.portable import MoveReport, System
 from muniment.packets.builds import Build
-from muniment.packets.comparing import BuildDiff
-from muniment.packets.previewing import Preview
-from muniment.packets.tracing import Telling
-from muniment.packets.turns import RunTurn, TurnKind
+from muniment.packets.compare import BuildDiff, Preview
+from muniment.packets.timeline import RunTurn, TurnKind
+from muniment.packets.why import Telling
 from muniment.research.records import AgentResult, CheckedClaim, Citation, DraftCheck, GatesFile, PivotDecision, ResearchManifest, SourceCheck, SuppliedSource, SynthesisInput, WaveResult
 from muniment.research.url_check import UrlChecker
 from muniment.rules import rulebook

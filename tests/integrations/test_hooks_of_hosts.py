@@ -184,6 +184,9 @@ RESULTS = [
     (_gemini("Error: none of ours"), "Error: none of ours", True),
     ({"stdout": "a\n", "stderr": ""}, "a", True),
     ({"is_error": True, "content": "no"}, "no", False),
+    ([{"type": "text", "text": "a"}, {"type": "image"}, "b"], 'a\n{"type": "image"}\nb', True),
+    ({"content": [{"type": "text", "text": "a"}]}, "a", True),
+    ([], "", True),
     (None, "", True),
 ]
 

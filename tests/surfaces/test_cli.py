@@ -477,7 +477,6 @@ def test_commands_load_only_what_they_need(filled: Filled, tmp_path: Path) -> No
         "muniment.surfaces.http",
         "rich",
         "httpx2",
-        "importlib.metadata",
     ):
         assert not {each for each in searched if each == name or each.startswith(f"{name}.")}, name
 

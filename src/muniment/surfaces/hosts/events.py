@@ -256,7 +256,7 @@ def _answer_text(answer: Any) -> str:
         first, _, rest = answer.partition("\n")
         return rest if rest.strip() and _EXIT_CODE.fullmatch(first) else answer
     if isinstance(answer, list):
-        return "\n".join(filter(None, map(_text, answer)))
+        return "\n".join(filter(None, map(_answer_text, answer)))
     if not isinstance(answer, Mapping):
         return "" if answer is None else json.dumps(answer)
     if "stdout" in answer or "stderr" in answer:

@@ -15,8 +15,18 @@ from muniment.core.ports.rows import by_ids, texts
 from muniment.core.ports.schema import ENTRIES, ITEMS
 from muniment.errors import InvalidRecord
 from muniment.memory.working_state import read_state
-from muniment.packets.page.lines import BOARD, CLAIMS, CONFLICTS, DONE, FAILURES, HINTS, NEXT_ACTIONS, OBJECTIVE
-from muniment.packets.page.taught import HELD_OUT, MERGED_WITH
+from muniment.packets.page import (
+    BOARD,
+    CLAIMS,
+    CONFLICTS,
+    DONE,
+    FAILURES,
+    HELD_OUT,
+    HINTS,
+    MERGED_WITH,
+    NEXT_ACTIONS,
+    OBJECTIVE,
+)
 from muniment.packets.pool import NotGathered, RunBasis
 from muniment.runs.board import (
     AskedQuestion,
@@ -39,7 +49,12 @@ if TYPE_CHECKING:
     from muniment.core.scope import Scope
     from muniment.memory.evidence import Wanted
 
-__all__ = ["OPEN_LOOPS", "GatheredRun", "gather_run", "task_of"]
+__all__ = [
+    "OPEN_LOOPS",
+    "GatheredRun",
+    "gather_run",
+    "task_of",
+]
 
 OPEN_LOOPS = "open_loops"
 """Where a caller may patch open questions of their own."""
