@@ -33,6 +33,7 @@ from muniment.store.engines.opening import open_engine
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from muniment.contracts.learning import MemoryActionRecord
     from muniment.contracts.packet import Purpose
     from muniment.core.listing import Listing, ListQuery, Placed
     from muniment.core.policy import Policy, ResearchLimits
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from muniment.handles.rulebook import Rulebook
     from muniment.handles.runner import Runner
     from muniment.handles.study import Study
+    from muniment.learning.records import Lesson, LessonStage
     from muniment.memory._extract_model import ExtractionBudget
     from muniment.memory.corpus import Corpus
     from muniment.memory.extraction import ExtractionReport
@@ -481,6 +483,28 @@ class Memory:
 
         scope, owner = name_bank(user_id, agent_id, tenant_id)
         return Bank(self._ctx, scope, owner)
+
+    def lessons(
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        tenant_id: str = DEFAULT_TENANT,
+        stage: LessonStage | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Listing[Lesson]:
+        """The lessons of a user, of an agent or, without either, of the tenant, with their measured effects.
+
+        A lesson was written by a person or a model, or is a rule that runs taught, or the draft of one. Those of one
+        `stage`, or all but the retired, oldest first.
+        """
+        bank = self.bank(user_id=user_id, agent_id=agent_id, tenant_id=tenant_id)
+        return bank.lessons(stage=stage, limit=limit, cursor=cursor)
+
+    def undo(self, plan_id: str, *, tenant_id: str = DEFAULT_TENANT) -> tuple[MemoryActionRecord, ...]:
+        """Take an applied plan back, whichever bank it changed, unless a record it touched was changed since."""
+        return self.learning.bank_of(plan_id, tenant_id=tenant_id).undo(plan_id)
 
     def rulebook(
         self, *, user_id: str | None = None, agent_id: str | None = None, tenant_id: str = DEFAULT_TENANT

@@ -61,7 +61,7 @@ def _serve(
         location = memory.info.location
         if settings.workers == 1:
             from muniment.surfaces.http.lanes.interpreter import set_interpreter
-            from muniment.surfaces.http.serving import make_server
+            from muniment.surfaces.http.serve import make_server
             from muniment.surfaces.processes.worker import beside
 
             server = make_server(memory, settings, **beside(memory, call.settings, settings))
@@ -92,7 +92,7 @@ def _prepare(memory: Memory, settings: ServerSettings) -> str | None:
     from muniment.core.outside.system import system_clock
     from muniment.surfaces.http._keys import open_keys
     from muniment.surfaces.http.logs import LOGGER
-    from muniment.surfaces.http.serving import first_key, warnings_of
+    from muniment.surfaces.http.serve import first_key, warnings_of
     from muniment.surfaces.inspector.pages import is_built, no_page
 
     for warning in warnings_of(settings):
