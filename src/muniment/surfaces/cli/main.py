@@ -34,7 +34,7 @@ class Entry(NamedTuple):
     """The commands of a group, in the order in which they are shown."""
     about: str = ""
     default: str = ""
-    """The command that a group stands for when none of its commands is named."""
+    """The command that runs when none of the group's commands is named."""
     hidden: bool = False
 
 
@@ -369,7 +369,9 @@ def _refuse(error: click.UsageError, as_json: bool) -> int:
         echo(error.format_message(), err=True)
         return EXIT_USAGE
     where = error.ctx.command_path.strip() if error.ctx is not None else "muniment"
-    return report_error(InvalidInput(error.format_message(), hint=f"{where} --help"), as_json)
+    parameter = getattr(error, "param", None)
+    path = f"$.{parameter.name}" if parameter is not None and parameter.name else None
+    return report_error(InvalidInput(error.format_message(), path=path, hint=f"{where} --help"), as_json)
 
 
 def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
