@@ -108,10 +108,10 @@ class _Earlier:
         """The day that the model was told last."""
         self._quotes: dict[str, list[str]] = {}
         for page in pages:
-            starts = [(found.start(), found[1]) for found in _MARKED.finditer(page)]
-            ends = [start for start, _ in starts[1:]] + [len(page)]
-            for (start, number), end in zip(starts, ends, strict=True):
-                self._quotes.setdefault(number, []).append(page[start:end])
+            found = [*_MARKED.finditer(page)]
+            ends = [each.start() for each in found[1:]] + [len(page)]
+            for each, end in zip(found, ends, strict=False):  # a page of facts alone has no such line
+                self._quotes.setdefault(each[1], []).append(page[each.start() : end])
 
     def has_line(self, line: str) -> bool:
         return f"\n{line}\n" in self._text
