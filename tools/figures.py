@@ -26,6 +26,7 @@ PAGES = (
     "docs/guides/research.md",
     "docs/guides/multi-tenant-server.md",
     "docs/guides/proxy.md",
+    "docs/guides/cost.md",
     "docs/guides/coding-agents.md",
     "docs/guides/learning.md",
     "docs/guides/bulk.md",
@@ -545,6 +546,7 @@ RENDERERS = {
 DRAWINGS = {
     "docs/drawings/recall.svg": ("recall_pool", recall_drawing),
     "docs/drawings/scale.svg": ("scale", scale_drawing),
+    "docs/drawings/cost.svg": ("cost", cost_drawing),
 }
 """Pictures that are drawn from a result file."""
 
@@ -571,17 +573,21 @@ def filled(text: str) -> str:
 
 
 def results_of(name: str) -> dict[str, dict[str, Any]]:
-    own = ROOT / "benchmarks" / name / "results" / f"{name}.json"
-    shared = ROOT / "benchmarks" / "results" / f"{name}.json"
-    document = json.loads((own if own.exists() else shared).read_text("utf-8"))
-    results: dict[str, dict[str, Any]] = document["results"]
+    results: dict[str, dict[str, Any]] = _document_of(name)["results"]
     return results
 
 
 def measured_on(name: str) -> str:
-    document = json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text("utf-8"))
-    day = datetime.fromisoformat(document["measured_at"])
+    day = datetime.fromisoformat(_document_of(name)["measured_at"])
     return f"{day.day} {day:%B %Y}"
+
+
+def _document_of(name: str) -> dict[str, Any]:
+    """A result file: in the folder of its question, or in that of all."""
+    own = ROOT / "benchmarks" / name / "results" / f"{name}.json"
+    shared = ROOT / "benchmarks" / "results" / f"{name}.json"
+    document: dict[str, Any] = json.loads((own if own.exists() else shared).read_text("utf-8"))
+    return document
 
 
 def main() -> int:

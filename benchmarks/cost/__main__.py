@@ -244,7 +244,7 @@ def _write(results: dict[str, Any], options: argparse.Namespace) -> None:
     commands = kept["commands"] | {name: command.format(name) for name in sets}
     others = {name: row for name, row in kept["results"].items() if name.partition(",")[0] not in sets}
     made = {
-        "day": f"{datetime.now():%Y-%m-%d}",
+        "measured_at": f"{datetime.now():%Y-%m-%d}",
         "commands": commands,
         "rules": [rule._asdict() for rule in rules()],
         "results": others | results,
