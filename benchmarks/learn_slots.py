@@ -40,7 +40,7 @@ Tree = Any
 GROUPS = ("name", "number", "time", "verb", "word")
 SENTENCES = 4
 SEED = "learn"
-ROUNDS, DEPTH, RATE, LEAF_WEIGHT_MIN, SHRINK = 90, 3, 0.1, 15.0, 1.0
+ROUNDS, DEPTH, RATE, LEAF_WEIGHT_MIN, SHRINK = 30, 3, 0.2, 15.0, 1.0
 CUTS_MAX = 24
 GIVEN_WEIGHT = 3.0
 """A claim as somebody wrote it counts so much more than one that was made."""

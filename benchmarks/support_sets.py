@@ -16,10 +16,12 @@ from typing import NamedTuple
 from benchmarks.reference import words
 from benchmarks.verify_facts import DOMAINS, bump, summedits
 
-__all__ = ["ATTRIBUTION", "DOMAINS", "SETS", "Case", "bigram_overlap", "read_cases", "unigram_overlap"]
+__all__ = ["ATTRIBUTION", "DOMAINS", "PERMITTED", "SETS", "Case", "bigram_overlap", "read_cases", "unigram_overlap"]
 
 ATTRIBUTION = ("stanford_gensearch", "hagrid", "expertqa", "wice", "lfqa", "attributedqa")
 SETS = (*ATTRIBUTION, "bump", *DOMAINS)
+PERMITTED = ("hagrid", "stanford_gensearch", "expertqa")
+"""Sets whose licence permits shipping what was fitted on them; all others are for measuring only."""
 
 
 class Case(NamedTuple):

@@ -27,8 +27,8 @@ from muniment.core.policy import FactCheckPolicy
 from muniment.verify.facts import Source, SourceText, check_source
 from muniment.verify.results import fact_verdict
 
-DEVELOPED = ("bump", "hagrid", "lfqa")
-JUDGED = ("stanford_gensearch", "expertqa", "attributedqa", "wice")
+DEVELOPED = ("hagrid", "stanford_gensearch", "expertqa")
+JUDGED = ("bump", "lfqa", "attributedqa", "wice")
 SENTENCES = 2
 """Sentences of each source that are made claims."""
 SEED = "swaps"

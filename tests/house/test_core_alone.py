@@ -119,6 +119,47 @@ def test_the_core_does_the_main_job_without_the_other_rooms(tmp_path: Path) -> N
     assert run_program(MAIN_JOB, tmp_path / "work", install_core(tmp_path / "core")) == "done\n"
 
 
+ATTACHED = """
+import muniment
+from muniment.errors import MissingDependency, NotFound
+
+mem = muniment.open()
+run = mem.run(user_id="ana")
+run.observe("user", "I moved to Berlin in May.")
+faces = {
+    "learning": [
+        lambda: mem.bank(user_id="ana"), lambda: mem.runner(str, str, user_id="ana"), lambda: mem.learning,
+        lambda: run.learning, lambda: run.finish(verifier_result={"verdict": "PASS"}),
+        lambda: muniment.open(lessons=str),
+    ],
+    "rules": [lambda: mem.rulebook(user_id="ana")],
+    "research": [lambda: mem.research("Why?", user_id="ana"), lambda: mem.open_research("r")],
+    "verify": [lambda: run.verify("x"), lambda: run.verifications(), lambda: mem.store.evaluate([])],
+    "moving": [lambda: list(mem.store.export_memory(user_id="ana")), lambda: mem.store.import_memory([b"{}"]),
+               lambda: mem.store.import_from("mem0", ["x"])],
+    "traces": [lambda: mem.ledger.ingest_otel({}, user_id="ana")],
+}
+for room, calls in faces.items():
+    for number, call in enumerate(calls):
+        try:
+            call()
+        except MissingDependency as error:
+            assert f"muniment.{room}" in str(error) and error.hint, (room, number, error)
+        else:
+            raise AssertionError((room, number))
+assert list(mem.store.attention()) == []
+assert mem.store.overview() is not None
+first, second = (run.compose("responder", query=query) for query in ("Where?", "When?"))
+mem.diff(first.id, second.id)
+mem.log.preview(first.id, max_tokens=512)
+print("named")
+"""
+
+
+def test_what_attaches_to_the_core_is_named_where_it_is_missing(tmp_path: Path) -> None:
+    assert run_program(ATTACHED, tmp_path / "work", install_core(tmp_path / "core")) == "named\n"
+
+
 A_PACKAGE = '''
 """Counts the words of what users say: a kind of item that another package adds."""
 

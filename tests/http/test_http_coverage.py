@@ -15,7 +15,7 @@ import pytest
 from http_support import owner_at
 
 from muniment.errors import Forbidden, InvalidInput
-from muniment.surfaces.client import kept, remote, subhandles
+from muniment.surfaces.client import proxies, remote
 from muniment.surfaces.http.routing import Router, routes_of
 from muniment.surfaces.operations.naming import CORE
 from muniment.surfaces.operations.openapi import core_text, openapi, openapi_bytes, openapi_text
@@ -33,16 +33,7 @@ REMOTE = {
     "study": remote.RemoteStudy,
     "bank": remote.RemoteBank,
     "rulebook": remote.RemoteRulebook,
-    "values": kept.RemoteValueSpace,
-    "threads": kept.RemoteThreadSpace,
-    "memory.ledger": subhandles.RemoteMemoryLedger,
-    "memory.log": subhandles.RemoteMemoryLog,
-    "memory.learning": subhandles.RemoteMemoryLearning,
-    "memory.store": subhandles.RemoteMemoryStore,
-    "run.log": subhandles.RemoteRunLog,
-    "run.memory": subhandles.RemoteRunMemory,
-    "run.learning": subhandles.RemoteRunLearning,
-    "run.ledger": subhandles.RemoteRunLedger,
+    **{place: proxies.proxy_class(place) for place in ("values", "threads", *SUBHANDLES)},
 }
 INHERITED = {"memory.runner", "corpus.add_file", "study.collect", "run.scope", "run.run_id",
              "corpus.corpus_id", "study.run_id", "study.run", "bank.name", "rulebook.name",

@@ -19,9 +19,7 @@ from tests.integrations.test_hooks import event, hook, said, settled, told
 import muniment
 from muniment.errors import StorageFailure
 from muniment.integrations.hooks import handle
-from muniment.surfaces.hosts.events import read_event
-from muniment.surfaces.hosts.tool_results import read_result
-from muniment.surfaces.hosts.transcripts import read_lines
+from muniment.surfaces.hosts.events import read_event, read_lines, read_result
 
 
 @pytest.fixture
@@ -186,6 +184,9 @@ RESULTS = [
     (_gemini("Error: none of ours"), "Error: none of ours", True),
     ({"stdout": "a\n", "stderr": ""}, "a", True),
     ({"is_error": True, "content": "no"}, "no", False),
+    ([{"type": "text", "text": "a"}, {"type": "image"}, "b"], 'a\n{"type": "image"}\nb', True),
+    ({"content": [{"type": "text", "text": "a"}]}, "a", True),
+    ([], "", True),
     (None, "", True),
 ]
 

@@ -17,11 +17,8 @@ from muniment.core.ports.rows import first
 from muniment.core.ports.schema import ITEMS
 from muniment.core.record import Absent, Count, Items, Record, Timestamp
 from muniment.core.scope import ScopeLevel, bank_holder, bank_level, bank_names, is_bank, user_bank
-from muniment.learning.banks import held_of
 from muniment.memory._fact_records import StoredCandidate, StoredFact
 from muniment.memory.index import count_unindexed
-from muniment.rules.promotion import verdict_of
-from muniment.rules.rulebook import Book
 from muniment.store.background.leases import open_leases
 from muniment.store.forget import SCRUB_DUE
 from muniment.store.items import Item
@@ -167,6 +164,10 @@ def _rules(ctx: Context, tenant_id: str) -> Make[Waiting]:
         return [_rule(reader, item) for item in items]
 
     def _rule(reader: Reader, item: Item) -> Waiting | None:
+        from muniment.learning.banks import held_of  # only a store with rules needs these rooms
+        from muniment.rules.promotion import verdict_of
+        from muniment.rules.rulebook import Book
+
         memory, owner = held_of(item).memory, item.user_id or ""
         if memory.stage != "canary" or not is_bank(owner):
             return None

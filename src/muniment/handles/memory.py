@@ -23,6 +23,7 @@ from muniment.handles.openings import (
     check_ports,
     counter_given,
     proof_key_given,
+    require_room,
 )
 from muniment.handles.run import Run
 from muniment.handles.telling import spans_of, told
@@ -223,6 +224,7 @@ class Memory:
     @cached_property
     def learning(self) -> MemoryLearning:
         """Routes and their rates, the bank that holds a record, and learning from any run."""
+        require_room("learning", "learning from runs")
         from muniment.handles.memory_learning import MemoryLearning
 
         return MemoryLearning(self._ctx)
@@ -433,6 +435,7 @@ class Memory:
         """Start a research run: a question, and what bounds it. Its files lie in `directory`, by default
         `${XDG_CONFIG_HOME:-~/.config}/opencode/research-runs/<run_id>`. `agent_types` are the agents that exist.
         """
+        require_room("research", "a research run")
         from muniment.handles.study import TASK_TYPE, start_study
 
         def make_run(id_: str, asked: str) -> Run:
@@ -463,6 +466,7 @@ class Memory:
         self, run_id: str, *, directory: str | PathLike[str] | None = None, tenant_id: str = DEFAULT_TENANT
     ) -> Study:
         """A research run taken up again, by whichever process; `directory` where its files have been moved."""
+        require_room("research", "a research run")
         from muniment.handles.study import open_study
         from muniment.runs.snapshots import get_run
 
@@ -471,6 +475,7 @@ class Memory:
 
     def bank(self, *, user_id: str | None = None, agent_id: str | None = None, tenant_id: str = DEFAULT_TENANT) -> Bank:
         """What was learnt from verified runs: of a user, of an agent or, without either, of the whole tenant."""
+        require_room("learning", "a bank")
         from muniment.handles.bank import Bank
         from muniment.handles.memory_learning import name_bank
 
@@ -481,6 +486,7 @@ class Memory:
         self, *, user_id: str | None = None, agent_id: str | None = None, tenant_id: str = DEFAULT_TENANT
     ) -> Rulebook:
         """The rules of a user, of an agent or, without either, of the whole tenant: their tests, trials and figures."""
+        require_room("rules", "a rulebook")
         from muniment.handles.memory_learning import name_bank
         from muniment.handles.rulebook import Rulebook
 
@@ -504,6 +510,7 @@ class Memory:
         a function of a `RouteRequest`, or True for `learning.route` over this runner's bank. `lessons` is a model that
         writes lessons of its runs, where it is another than the store's.
         """
+        require_room("learning", "a runner")
         from muniment.handles.runner import Runner
 
         return Runner(self, agent, verifier, policy, scope, executor, router, lessons)
@@ -522,9 +529,10 @@ class Memory:
     def diff(self, a: str, b: str, *, tenant_id: str = DEFAULT_TENANT) -> BuildDiff:
         """What changed between two builds, and why."""
         from muniment.packets.comparing import diff_builds
-        from muniment.rules.rulebook import why_taken_out
 
         def why_no_rule(rule_id: str) -> str | None:
+            from muniment.rules.rulebook import why_taken_out
+
             return self._ctx.engine.read(tenant_id, lambda reader: why_taken_out(reader, tenant_id, rule_id))
 
         return diff_builds(self.replay(a, tenant_id=tenant_id), self.replay(b, tenant_id=tenant_id), why_no_rule)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from muniment.core.listing import list_query, read_listing
 from muniment.core.scope import DEFAULT_TENANT
+from muniment.handles.openings import require_room
 
 if TYPE_CHECKING:
     from muniment.core.listing import Listing, ListQuery, Placed
@@ -139,6 +140,7 @@ class MemoryLedger:
         `enduser.id` and the like, unless names are given), or else it is `default_user_id`'s. With `user_id` all is
         that user's, and what names another is left out. `signal` says what a protobuf holds, where that is known.
         """
+        require_room("traces", "reading traces")
         from muniment.handles.tracing import ingest_otel
 
         return ingest_otel(

@@ -142,9 +142,10 @@ class MemoryLog:
         from muniment.core.policy import policy_named
         from muniment.packets.builds import load_build
         from muniment.packets.previewing import Settings, preview_build
-        from muniment.rules.rulebook import why_taken_out
 
         def why_no_rule(rule_id: str) -> str | None:
+            from muniment.rules.rulebook import why_taken_out
+
             return self._ctx.engine.read(tenant_id, lambda reader: why_taken_out(reader, tenant_id, rule_id))
 
         other = None if policy is None else policy_named(self._ctx.policy, policy)

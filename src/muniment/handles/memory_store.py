@@ -7,6 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from muniment.core.scope import DEFAULT_TENANT
+from muniment.handles.openings import require_room
 
 if TYPE_CHECKING:
     from muniment.core.listing import Listing, ListQuery, Placed
@@ -141,6 +142,8 @@ class MemoryStore:
         with `cite` it is reminded to cite. `user_id` and `agent_id` are for questions that name none.
         """
         from muniment.core.policy import policy_named
+
+        require_room("verify", "an eval")
         from muniment.verify.evals.questions import Placed, read_questions
         from muniment.verify.evals.report import make_arms
         from muniment.verify.evals.run import run_eval
@@ -214,6 +217,7 @@ class MemoryStore:
         nothing of it is told as observed. `user_id` is whose memory it becomes; without one, the users that the source
         names. `source_user` is who that is in the source, where the names differ.
         """
+        require_room("moving", "portable memory")
         from muniment.moving.importing import import_source
         from muniment.moving.sources import open_source
 
@@ -237,6 +241,7 @@ class MemoryStore:
 
         It becomes the memory of `user_id`, or of the user that the file names. See `import_from`.
         """
+        require_room("moving", "portable memory")
         from muniment.moving.importing import import_source
         from muniment.moving.sources import portable_source
 
@@ -250,6 +255,7 @@ class MemoryStore:
 
         As JSON lines, each of the schema `PortableLine`.
         """
+        require_room("moving", "portable memory")
         from muniment.moving.exporting import export_memory
 
         return export_memory(self._ctx, tenant_id, user_id)

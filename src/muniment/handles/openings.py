@@ -6,19 +6,35 @@ What not every process needs is imported by what does need it (decision 0001).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from muniment.errors import InvalidInput
+from muniment.errors import InvalidInput, MissingDependency
 
 if TYPE_CHECKING:
     from muniment.core.ports.models import TokenCounter
 
 __all__ = [
-    "StoreKey", "check_lessons", "check_ports", "counter_given", "proof_key_given",
+    "StoreKey", "check_lessons", "check_ports", "counter_given", "has_room", "proof_key_given", "require_room",
 ]  # fmt: skip
 
 StoreKey = str | Callable[[], bytes | str | Sequence[bytes | str]]
 """Where a key lies that is kept outside the store."""
+
+
+@cache
+def has_room(room: str) -> bool:
+    """Whether this installation has a room that attaches to the core, such as `learning`."""
+    return find_spec(f"muniment.{room}") is not None
+
+
+def require_room(room: str, what: str) -> None:
+    """Raise `MissingDependency` where the core stands alone: `what` needs a room that was left out."""
+    if not has_room(room):
+        raise MissingDependency(
+            f"{what} needs muniment.{room}, which this installation leaves out", hint="pip install muniment"
+        )
 
 
 def check_ports(ids: Any, tokens: Any) -> None:
@@ -37,6 +53,7 @@ def check_ports(ids: Any, tokens: Any) -> None:
 
 def check_lessons(lessons: Any) -> None:
     if lessons is not None:
+        require_room("learning", "a model that writes lessons")
         from muniment.learning.outside.lesson_models import lesson_writer
 
         lesson_writer(lessons)

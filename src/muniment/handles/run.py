@@ -14,6 +14,7 @@ from muniment.core.policy import policy_named
 from muniment.core.record import JsonObject
 from muniment.errors import InvalidInput, RunFinished
 from muniment.handles.given import answer_given, check_stop_reason, event_given, opening_given, plain
+from muniment.handles.openings import require_room
 from muniment.handles.telling import told
 from muniment.store.items import latest
 from muniment.store.ledger import RUN_FINISHED, EntryDraft, RunState, drafts_of, make_draft, refuse_reserved
@@ -129,6 +130,7 @@ class Run:
     @cached_property
     def learning(self) -> RunLearning:
         """What earlier runs taught, the rules for this one, its working set, and its fold."""
+        require_room("learning", "learning from runs")
         from muniment.handles.run_learning import RunLearning
 
         return RunLearning(self._ctx, self._scope, self._writer, self._task_type)
@@ -525,6 +527,8 @@ class Run:
         part of what it says. `grader` is a model that looks at every unit; a `Grading` says when it decides.
         """
         from muniment.runs.claims import pointers_of
+
+        require_room("verify", "verifying an output")
         from muniment.verify import verify as verifying
 
         given = verifying.read_output(output)
@@ -545,6 +549,8 @@ class Run:
     def verifications(self, *, limit: int | None = None, cursor: str | None = None) -> Listing[VerifierResult]:
         """The results that were kept with the run, oldest first."""
         from muniment.core.listing import list_query, read_listing
+
+        require_room("verify", "verifying an output")
         from muniment.verify.verify import page_results
 
         def read(asked: ListQuery) -> Iterator[Placed[VerifierResult]]:
@@ -595,6 +601,7 @@ class Run:
         ending = EntryDraft(kind="system", role="system", content="", metadata=event)
         learned, has_ended = None, False
         if verifier_result is not None:
+            require_room("learning", "a verifier result")
             from muniment.handles.run_learning import learn_and_end
 
             learned, has_ended = learn_and_end(self._writer(), verifier_result, learning, ending, self._task_type)

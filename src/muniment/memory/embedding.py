@@ -19,7 +19,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 from muniment.core.limits import checkpoint
@@ -43,6 +42,8 @@ def load_embedder(name: str) -> CheckedEmbedder | None:
     """Load the embedder of this name; None for "none"."""
     if name == "none":
         return None
+    from importlib.metadata import entry_points  # a tenth of the start of a command that names no embedder
+
     kind, _, rest = name.partition(":")
     found = [each for each in entry_points(group=EMBEDDERS_GROUP) if each.name == kind]
     if not found:

@@ -25,7 +25,6 @@ from muniment.errors import (
     InvalidInput,
     MissingDependency,
 )
-from muniment.memory import embedding
 from muniment.memory.embedding import CheckedEmbedder, check_embedder, load_embedder
 from muniment.memory.outside import onnx_embedder
 from muniment.memory.outside.openai_embedder import OpenAiEmbedder
@@ -169,7 +168,9 @@ def test_another_package_adds_an_embedder(monkeypatch: pytest.MonkeyPatch) -> No
         def load(self) -> Callable[[str], Any]:
             return lambda rest: type("Theirs", (HashEmbedder,), {"identity": f"theirs-{rest}@1"})()
 
-    monkeypatch.setattr(embedding, "entry_points", lambda group: [Entry()] if group == "muniment.embedders" else [])
+    monkeypatch.setattr(
+        "importlib.metadata.entry_points", lambda group: [Entry()] if group == "muniment.embedders" else []
+    )
     with muniment.open(":memory:", embedder="theirs:large") as mem:
         assert mem._ctx.embedder is not None
         assert mem._ctx.embedder.identity == "theirs-large@1"

@@ -10,7 +10,7 @@ import pytest
 import muniment
 from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.errors import Forbidden, InvalidInput
-from muniment.surfaces.client.subhandles import RemoteMemoryStore
+from muniment.surfaces.client.proxies import RemoteMemoryStore
 from muniment.verify.evals.report import EvalReport, Least, check_least, compare, junit_cases, read_baseline
 from products import for_each
 

@@ -125,6 +125,8 @@ class Connection:
         operation = ask.operation
         if operation.is_paged:
             return self._listing(ask)
+        if operation.media == _LINES:
+            return self.lines(ask)
         answer = self._send(ask, {})
         if answer.status_code == 204:
             return None

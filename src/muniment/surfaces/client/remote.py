@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,20 +26,9 @@ from muniment.handles.study import Study
 from muniment.memory.corpus import Corpus
 from muniment.runs.snapshots import Resumed
 from muniment.surfaces.client.connection import Ask, Connection
-from muniment.surfaces.client.deriving import derived
-from muniment.surfaces.client.subhandles import (
-    RemoteMemoryLearning,
-    RemoteMemoryLedger,
-    RemoteMemoryLog,
-    RemoteMemoryStore,
-    RemoteRunLearning,
-    RemoteRunLedger,
-    RemoteRunLog,
-    RemoteRunMemory,
-    check_progress,
-)
+from muniment.surfaces.client.proxies import check_progress, derived, sub_handle
 from muniment.surfaces.operations.handles import ResumedRef, RunRef, SentBuild, StudyRef
-from muniment.surfaces.operations.rows import LOCAL, find_operation
+from muniment.surfaces.operations.rows import find_operation
 from muniment.surfaces.operations.table import Handle, Level, Operation, owner_name
 
 if TYPE_CHECKING:
@@ -210,21 +199,10 @@ class RemoteRun(_Remote, Run):
         """The part of a writer that a check of grants reads."""
         return SimpleNamespace(grants=self._grants)
 
-    @functools.cached_property
-    def log(self) -> RemoteRunLog:
-        return RemoteRunLog(self)
-
-    @functools.cached_property
-    def memory(self) -> RemoteRunMemory:
-        return RemoteRunMemory(self)
-
-    @functools.cached_property
-    def learning(self) -> RemoteRunLearning:
-        return RemoteRunLearning(self)
-
-    @functools.cached_property
-    def ledger(self) -> RemoteRunLedger:
-        return RemoteRunLedger(self)
+    log = sub_handle("run.log")
+    memory = sub_handle("run.memory")
+    learning = sub_handle("run.learning")
+    ledger = sub_handle("run.ledger")
 
 
 def _no_id(index: int) -> str:
@@ -345,14 +323,6 @@ class RemoteRulebook(_Owned, Rulebook):
         self._connection = connection
         self._owners = {"tenant_id": book._book.tenant_id, "user_id": user_id, "agent_id": agent_id}
 
-    def replay(self, *_: Any, **__: Any) -> Any:
-        """Not over a connection: the tasks are the store's, the agent is the caller's."""
-        raise Forbidden("a replay runs where the store is", hint=LOCAL["rulebook.replay"])
-
-    def advance(self, *_: Any, **__: Any) -> Any:
-        """Not over a connection: the tasks are the store's, the agent is the caller's."""
-        raise Forbidden("rules are advanced where the store is", hint=LOCAL["rulebook.advance"])
-
 
 @derived("study")
 class RemoteStudy(_Remote, Study):
@@ -367,10 +337,6 @@ class RemoteStudy(_Remote, Study):
     def directory(self) -> Path:
         """Where its files lie, on the server's machine."""
         return self._place
-
-    def look(self, checker: Any, urls: Iterable[str] | None = None) -> Any:  # noqa: ARG002
-        """Not over a connection: look at home, and `supply` what was read."""
-        raise Forbidden("a server does not go to addresses it is told", hint=LOCAL["study.look"])
 
     def _level(self) -> str:
         return "user"
@@ -417,24 +383,17 @@ class RemoteMemory(_Remote, Memory):
         policy: Policy = self._home.policy
         return policy
 
-    @functools.cached_property
-    def ledger(self) -> RemoteMemoryLedger:
-        return RemoteMemoryLedger(self)
-
-    @functools.cached_property
-    def log(self) -> RemoteMemoryLog:
-        return RemoteMemoryLog(self)
-
-    @functools.cached_property
-    def learning(self) -> RemoteMemoryLearning:
-        return RemoteMemoryLearning(self)
-
-    @functools.cached_property
-    def store(self) -> RemoteMemoryStore:
-        return RemoteMemoryStore(self)
+    ledger = sub_handle("memory.ledger")
+    log = sub_handle("memory.log")
+    learning = sub_handle("memory.learning")
+    store = sub_handle("memory.store")
 
     def _ask(self, handle: Handle, name: str, arguments: dict[str, Any]) -> Any:
-        return self._lift(self._connection.ask(self._located(handle, name, arguments)))
+        progress = arguments.pop("progress", None)
+        check_progress(progress)
+        ask = self._located(handle, name, arguments)
+        answer = self._connection.ask(ask) if progress is None else self._connection.work(ask, progress)
+        return self._lift(answer)
 
     def _located(self, handle: Handle, name: str, arguments: dict[str, Any]) -> Ask:
         """At the narrowest address that the arguments, or the key, name."""
@@ -484,12 +443,6 @@ class RemoteMemory(_Remote, Memory):
                 raise InvalidInput("tenant and tenant_id name two tenants", path="$.tenant", hint="give tenant alone")
             return self._ask("memory", "forget_tenant", {"tenant_id": said["tenant"]})
         return self._ask("memory", "forget", dict(inspect.signature(Memory.forget).bind(self, **given).kwargs))
-
-    def export(
-        self, *, tenant_id: str = DEFAULT_TENANT, user_id: str | None = None, session_id: str | None = None
-    ) -> Iterator[bytes]:
-        given = {"tenant_id": tenant_id, "user_id": user_id, "session_id": session_id}
-        return self._connection.lines(self._located("memory", "export", given))
 
     def import_(self, source: Any, *, progress: Callable[[int], None] | None = None) -> Any:
         from muniment.handles.derived import check_dump

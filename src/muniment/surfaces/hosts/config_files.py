@@ -9,16 +9,29 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
+import tomllib
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from muniment.errors import InvalidInput
-from muniment.surfaces.hosts import json_text, toml_text
+from muniment.surfaces.hosts import json_text
 from muniment.surfaces.hosts.hosts import Edit, is_our_hook, is_our_server
 
-__all__ = ["apply_edit", "holds", "read_config", "stripped", "write_config"]
+__all__ = [
+    "Notes",
+    "apply_edit",
+    "holds",
+    "parse_toml",
+    "read_config",
+    "stripped",
+    "with_table",
+    "without_table",
+    "write_config",
+]
 
 _BYTES_MAX = 64 * 1024 * 1024
 
@@ -77,7 +90,7 @@ def write_whole(path: Path, data: bytes, mode: int) -> None:
 
 def _parsed(path: Path, text: str) -> Any:
     try:
-        return toml_text.parse(text) if path.suffix == ".toml" else json_text.parse(text).value
+        return parse_toml(text) if path.suffix == ".toml" else json_text.parse(text).value
     except InvalidInput as error:
         raise _refused(path, error) from None
 
@@ -111,7 +124,7 @@ def apply_edit(edit: Edit, text: str | None) -> str:
         whole = _parsed(edit.path, made)
         _check(edit, whole)
         if edit.path.suffix == ".toml":
-            return toml_text.with_table(made, edit.server_at, edit.server or {})
+            return with_table(made, edit.server_at, edit.server or {})
         for name, value in edit.needs:
             if name not in whole:
                 made = json_text.with_member(made, (name,), value)
@@ -150,7 +163,7 @@ def stripped(edit: Edit, text: str, before: str | None) -> str | None:
     whole = _parsed(edit.path, text)
     was = _parsed(edit.path, before) if before is not None else {}
     if edit.path.suffix == ".toml":
-        made = toml_text.without_table(text, edit.server_at) if is_our_server(_at(whole, edit.server_at)) else text
+        made = without_table(text, edit.server_at) if is_our_server(_at(whole, edit.server_at)) else text
         return made if before is not None or made.strip() else None
     made = text
     if edit.server_at and is_our_server(_at(whole, edit.server_at)):
@@ -225,3 +238,115 @@ class Notes:
 
 def _digest(text: str) -> str:
     return sha256(text.encode("utf-8")).hexdigest()
+
+
+# -- TOML ---------------------------------------------------------------------------------------------
+# A table is appended, and taken out again; no other byte changes. The result is parsed and compared with what it
+# should be; if they differ, nothing is changed.
+
+_HEADER = re.compile(r"[ \t]*\[{1,2}([^\[\]\n]*)\]")
+_PLAIN = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InvalidInput(f"it is not TOML: {error}", path="$") from None
+
+
+def with_table(text: str, path: Sequence[str], table: Mapping[str, Any]) -> str:
+    """The text with a table at its end. What is no table yet, and cannot become one there, is refused."""
+    before = parse_toml(text)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    gap = "" if not text.strip() else newline if text.endswith("\n") else newline * 2
+    made = text + gap + newline.join(_toml_lines(path, table)) + newline
+    try:
+        after = tomllib.loads(made)
+    except tomllib.TOMLDecodeError:
+        after = {}
+    wanted: dict[str, Any] = before
+    for name in path[:-1]:
+        below = wanted.setdefault(name, {})
+        if not isinstance(below, dict):
+            raise InvalidInput("a table is expected there", path=f"$.{name}")
+        wanted = below
+    if path[-1] in wanted:
+        raise InvalidInput("something stands there already", path="$." + ".".join(path))
+    wanted[path[-1]] = dict(table)
+    if after != before:
+        where = ".".join(path[:-1])
+        raise InvalidInput(f"[{where}] is written as a value in braces", hint=f"write it as tables: [{where}.NAME]")
+    return made
+
+
+def _toml_lines(path: Sequence[str], table: Mapping[str, Any]) -> list[str]:
+    plain = {name: value for name, value in table.items() if not isinstance(value, Mapping)}
+    lines = [
+        f"[{'.'.join(map(_toml_key, path))}]",
+        *(f"{_toml_key(name)} = {_toml_value(value)}" for name, value in plain.items()),
+    ]
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            lines += ["", *_toml_lines([*path, name], value)]
+    return lines
+
+
+def _toml_key(name: str) -> str:
+    return name if _PLAIN.fullmatch(name) else _toml_value(name)
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml_value, value))}]"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return "true" if value is True else "false" if value is False else str(value)
+
+
+def without_table(text: str, path: Sequence[str]) -> str:
+    """The text without a table and those below it; as it is where there is none."""
+    before = parse_toml(text)
+    holder: Any = before
+    for name in path[:-1]:
+        holder = holder.get(name) if isinstance(holder, dict) else None
+    if not isinstance(holder, dict) or path[-1] not in holder:
+        return text
+    del holder[path[-1]]
+    lines = text.splitlines(keepends=True)
+    kept: list[str] = []
+    is_inside = False
+    for line in lines:
+        header = _HEADER.match(line)
+        if header:
+            names = _names(header.group(1))
+            is_inside = names[: len(path)] == list(path)
+            if is_inside and kept and not kept[-1].strip():
+                kept.pop()
+        if not is_inside:
+            kept.append(line)
+    made = "".join(kept)
+    if _tidy(parse_toml(made)) != _tidy(before):
+        raise InvalidInput(f"[{'.'.join(path)}] cannot be told from what stands around it", hint="take it out by hand")
+    return made
+
+
+def _names(header: str) -> list[str]:
+    """The names of a header, with or without quotes."""
+    try:
+        found: Any = tomllib.loads(f"[{header}]")
+    except tomllib.TOMLDecodeError:
+        return []
+    names = []
+    while isinstance(found, dict) and found:
+        name, found = next(iter(found.items()))
+        names.append(name)
+    return names
+
+
+def _tidy(value: Any) -> Any:
+    """Without tables that hold nothing, which are there as long as something below them is."""
+    if not isinstance(value, dict):
+        return value
+    inner = {name: _tidy(each) for name, each in value.items()}
+    return {name: each for name, each in inner.items() if each != {}}

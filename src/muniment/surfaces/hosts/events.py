@@ -1,19 +1,34 @@
-"""What the hosts' hooks say, in one shape: Claude Code, Codex, Cursor and Gemini CLI.
+"""What hosts report, in one shape: the events of hooks, the results of tools, and the transcripts of sessions.
 
-Each host has names of its own for the same moments. They do not clash, so the name of an event tells what it is.
+Claude Code, Codex, Cursor and Gemini CLI have names of their own for the same moments. They do not clash, so the name
+of an event is enough. Hosts wrap the output of a command in lines of their own; the output is kept, with whether the
+command failed. Transcripts are Claude Code's JSON lines and Codex's rollouts. Neither format is promised to stay as it
+is, so a line that is not understood, or was torn, is passed over. Thoughts, titles, attachments and what the host put
+into the conversation itself are no turns.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from muniment.errors import InvalidInput
-from muniment.surfaces.hosts.tool_results import read_result, short_arguments
 
-__all__ = ["HookEvent", "Moment", "answer_with", "read_event", "without_context"]
+__all__ = [
+    "HookEvent",
+    "Moment",
+    "Transcript",
+    "Turn",
+    "answer_with",
+    "read_event",
+    "read_lines",
+    "read_result",
+    "read_transcript",
+    "without_context",
+]
 
 Moment = Literal["start", "prompt", "tool", "answer", "before_compaction", "after_compaction", "end"]
 
@@ -164,3 +179,278 @@ def answer_with(name: str, text: str) -> dict[str, Any]:
     if name == "sessionStart":
         return {"additional_context": text}
     return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}}
+
+
+# -- tools --------------------------------------------------------------------------------------------
+
+_EXIT_CODE = re.compile(r"Exit code \d{1,3}")
+_OF_CODEX = re.compile(
+    r"(?:(?:Chunk ID|Wall time|Original token count|Total output lines): [^\n]*\n"
+    r"|(?:Process exited with code|Exit code:) (?P<code>-?\d{1,10})\n"
+    r"|Process running with session ID [^\n]*\n)+Output:\n"
+)
+_OF_GEMINI = re.compile(r"<untrusted_context>\n(?P<told>.*)\n</untrusted_context>", re.DOTALL)
+_GEMINI_HEAD = re.compile(r"(?:Command: [^\n]*\n)?(?:Directory: [^\n]*\n)?(?:Output|Stdout): ")
+_GEMINI_TAIL = re.compile(
+    r"(?:\nError: \(none\))?(?:\nExit Code: (?P<code>[^\n]*))?(?:\nSignal: (?P<signal>[^\n]*))?"
+    r"(?:\nBackground PIDs: [^\n]*)?(?:\nProcess Group PGID: [^\n]*)?\Z"
+)
+_NOTHING = ("(none)", "(empty)", "0", None)
+_ARGUMENT_CHARS_MAX = 400
+"""What a written file or a patch holds stands in the repository: of an argument its beginning is kept."""
+_LINES_OF_PATCH_MAX = 40
+_TOLD_ELSEWHERE = ("old_string", "new_string", "edits", "content", "description", "run_in_background", "timeout")
+
+
+# -- what it was asked --------------------------------------------------------------------------------
+
+
+def short_arguments(given: Mapping[str, Any], directory: str = "") -> dict[str, Any]:
+    """A tool's arguments: of long texts their beginning, of paths what stands below the directory. What a changed file
+    held and holds is told by the result, and what a command is for by the command.
+    """
+    below = f"{directory.rstrip('/')}/" if directory else ""
+    kept = {str(name): value for name, value in given.items() if name not in _TOLD_ELSEWHERE}
+    plain = {name: value.removeprefix(below) if isinstance(value, str) else value for name, value in kept.items()}
+    return {name: _short(value) for name, value in plain.items()}
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, str) and len(value) > _ARGUMENT_CHARS_MAX:
+        return f"{value[:_ARGUMENT_CHARS_MAX]}… ({len(value)} characters)"
+    if isinstance(value, list | Mapping):
+        text = json.dumps(value, ensure_ascii=False, default=str)
+        return value if len(text) <= _ARGUMENT_CHARS_MAX else _short(text)
+    return value
+
+
+# -- what it answered ---------------------------------------------------------------------------------
+
+
+def read_result(answer: Any) -> tuple[str, bool]:
+    """What a tool answered, as its reader sees it (output of a command, text of a file, lines of a patch), and whether
+    it worked, as far as the answer tells.
+    """
+    failed = isinstance(answer, Mapping) and (answer.get("is_error") is True or bool(answer.get("error")))
+    text = _answer_text(answer).rstrip("\n")
+    if (of_codex := _OF_CODEX.match(text)) is not None:
+        return text[of_codex.end() :], not failed and of_codex["code"] in (None, "0")
+    if (of_gemini := _OF_GEMINI.fullmatch(text.strip())) is not None:
+        told, ok = _without_process(of_gemini["told"])
+        return told, ok and not failed
+    return text, not failed
+
+
+def _without_process(told: str) -> tuple[str, bool]:
+    """What a command printed, without the lines about its process; and whether it worked."""
+    about = _GEMINI_TAIL.search(told)
+    assert about is not None, "the end of a text is always found"
+    printed = _GEMINI_HEAD.sub("", told[: about.start()], count=1)
+    ok = about["code"] in _NOTHING and about["signal"] in _NOTHING
+    return "" if printed in _NOTHING[:2] else printed, ok
+
+
+def _answer_text(answer: Any) -> str:
+    """That a command failed is told beside it, so a first line that says so is left out where there is more."""
+    if isinstance(answer, str):
+        first, _, rest = answer.partition("\n")
+        return rest if rest.strip() and _EXIT_CODE.fullmatch(first) else answer
+    if isinstance(answer, list):
+        return "\n".join(filter(None, map(_answer_text, answer)))
+    if not isinstance(answer, Mapping):
+        return "" if answer is None else json.dumps(answer)
+    if "stdout" in answer or "stderr" in answer:
+        return "\n".join(str(part) for key in ("stdout", "stderr") if (part := answer.get(key)))
+    file = answer.get("file")
+    if isinstance(file, Mapping) and isinstance(file.get("content"), str):
+        return str(file["content"])
+    if isinstance(answer.get("structuredPatch"), list):
+        return _patch_text(answer)
+    for key in ("text", "llmContent", "output", "content"):
+        if isinstance(answer.get(key), str | list):
+            return _answer_text(answer[key])
+    return json.dumps(answer, ensure_ascii=False, sort_keys=True, default=str)
+
+
+def _patch_text(answer: Mapping[str, Any]) -> str:
+    hunks = [hunk for hunk in answer["structuredPatch"] if isinstance(hunk, Mapping)]
+    lines = [str(line) for hunk in hunks for line in hunk.get("lines", ()) if str(line)[:1] in ("+", "-")]
+    more = [f"… and {len(lines) - _LINES_OF_PATCH_MAX} lines"] if len(lines) > _LINES_OF_PATCH_MAX else []
+    if not lines:
+        return "created" if answer.get("type") == "create" else "changed"
+    return "\n".join([*lines[:_LINES_OF_PATCH_MAX], *more])
+
+
+# -- transcripts --------------------------------------------------------------------------------------
+
+_BYTES_MAX = 16 * 1024 * 1024
+"""How much of a transcript's end is read."""
+_NOT_SAID = (
+    "<command-name>", "<command-message>", "<local-command", "<system-reminder>", "<task-notification>", "Caveat:",
+    "<environment_context>", "<user_instructions>", "<permissions", "<turn_aborted>", "# AGENTS.md instructions",
+    "[Request interrupted",
+)  # fmt: skip
+"""How texts begin that a host puts where the user's would stand."""
+_SNAPSHOT = "<state_snapshot>"
+_HOSTS_OWN = "<synthetic>"
+"""The model that Claude Code names for what it says itself."""
+
+
+class Turn(NamedTuple):
+    """A message or a tool's result."""
+
+    role: Literal["user", "assistant", "tool"]
+    text: str
+    at: str | None = None
+    call: str | None = None
+    """The id of the call that a result belongs to."""
+    tool: str = ""
+    arguments: Mapping[str, Any] | None = None
+    ok: bool = True
+
+
+class Transcript(NamedTuple):
+    """What a host wrote down of a session."""
+
+    turns: list[Turn]
+    compactions: int
+    """How often the host let go of what was said until then."""
+
+
+def read_transcript(path: str) -> Transcript:
+    """The turns of a transcript, in order."""
+    try:
+        with Path(path).expanduser().open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - _BYTES_MAX))
+            data = file.read(_BYTES_MAX)
+    except OSError as error:
+        said = f"the transcript cannot be read: {error.strerror or error}"
+        raise InvalidInput(said, path="$.transcript_path") from None
+    return read_lines(data.splitlines())
+
+
+def read_lines(lines: Iterable[bytes | str]) -> Transcript:
+    entries = list(_entries(lines))
+    return Transcript(list(_turns(entries)), sum(map(_is_compaction, entries)))
+
+
+def _entries(lines: Iterable[bytes | str]) -> Iterator[dict[str, Any]]:
+    for line in lines:
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(entry, dict):
+            yield entry
+
+
+def _is_compaction(entry: Mapping[str, Any]) -> bool:
+    """Claude Code writes a boundary, Codex what is left, Gemini CLI its messages anew with a snapshot in front."""
+    anew = entry.get("$set")
+    if isinstance(anew, Mapping):
+        return _SNAPSHOT in json.dumps(anew.get("messages"))
+    return entry.get("type") == "compacted" or entry.get("subtype") == "compact_boundary"
+
+
+def _turns(entries: Iterable[Mapping[str, Any]]) -> Iterator[Turn]:
+    calls: dict[str, tuple[str, Mapping[str, Any]]] = {}
+    for entry in entries:
+        at = entry.get("timestamp")
+        turns = _of_rollout(entry, calls) if isinstance(entry.get("payload"), dict) else _of_claude(entry, calls)
+        for turn in turns:
+            if turn.role == "tool" or (turn.text.strip() and not turn.text.lstrip().startswith(_NOT_SAID)):
+                yield turn._replace(at=at if isinstance(at, str) else None)
+
+
+def _blocks(content: Any) -> list[Mapping[str, Any]]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return [block for block in content if isinstance(block, Mapping)] if isinstance(content, list) else []
+
+
+# -- Claude Code --------------------------------------------------------------------------------------
+
+
+def _of_claude(entry: Mapping[str, Any], calls: dict[str, tuple[str, Mapping[str, Any]]]) -> Iterator[Turn]:
+    message = entry.get("message")
+    role = entry.get("type")
+    put_in = entry.get("isMeta") or entry.get("isSidechain") or entry.get("isCompactSummary")
+    if role not in ("user", "assistant") or not isinstance(message, Mapping) or put_in:
+        return
+    if message.get("model") == _HOSTS_OWN:
+        return
+    blocks = _blocks(message.get("content"))
+    whole = entry.get("toolUseResult") if len(blocks) == 1 else None  # what a hook is told, lines of a patch and all
+    for block in blocks:
+        kind = block.get("type")
+        if kind == "text" and isinstance(block.get("text"), str):
+            yield Turn(role, block["text"])
+        elif kind == "tool_use":
+            _keep_call(calls, block.get("id"), block.get("name"), block.get("input"), entry.get("cwd"))
+        elif kind == "tool_result":
+            ok = block.get("is_error") is not True
+            told = whole if ok and isinstance(whole, Mapping) else block.get("content")
+            yield from _result(calls, block.get("tool_use_id"), *read_result(told), ok)
+
+
+def _keep_call(
+    calls: dict[str, tuple[str, Mapping[str, Any]]], call: Any, name: Any, given: Any, directory: Any = None
+) -> None:
+    if isinstance(call, str) and isinstance(name, str):
+        below = directory if isinstance(directory, str) else ""
+        calls[call] = (name, short_arguments(given, below) if isinstance(given, Mapping) else {})
+
+
+def _result(calls: Mapping[str, tuple[str, Mapping[str, Any]]], call: Any, text: str, *worked: bool) -> Iterator[Turn]:
+    if isinstance(call, str) and call in calls:
+        name, arguments = calls[call]
+        yield Turn("tool", text, call=call, tool=name, arguments=arguments, ok=all(worked))
+
+
+# -- Codex --------------------------------------------------------------------------------------------
+
+
+def _of_rollout(entry: Mapping[str, Any], calls: dict[str, tuple[str, Mapping[str, Any]]]) -> Iterator[Turn]:
+    item = entry["payload"]
+    kind, call = item.get("type"), item.get("call_id")
+    about = entry.get("metadata")
+    if entry.get("type") != "response_item" or (isinstance(about, Mapping) and about.get("compaction_output") is True):
+        return
+    if kind == "message" and item.get("role") in ("user", "assistant"):
+        texts = [block.get("text") for block in _blocks(item.get("content"))]
+        for text in texts:
+            if isinstance(text, str):
+                yield Turn(item["role"], text)
+    elif kind in ("function_call", "custom_tool_call"):
+        _keep_call(calls, call, _tool_name(item), _arguments(item.get("arguments", item.get("input"))))
+    elif kind == "local_shell_call":
+        _keep_call(calls, call, "shell", item.get("action"))
+    elif kind in ("function_call_output", "custom_tool_call_output"):
+        text, ok = _output(item.get("output"))
+        yield from _result(calls, call, text, ok)
+
+
+def _tool_name(item: Mapping[str, Any]) -> Any:
+    """A tool of an MCP server stands in a namespace of that server."""
+    space, name = item.get("namespace"), item.get("name")
+    return f"{space}.{name}" if isinstance(space, str) and isinstance(name, str) else name
+
+
+def _arguments(given: Any) -> Mapping[str, Any]:
+    try:
+        read = json.loads(given) if isinstance(given, str) else given
+    except (ValueError, RecursionError):
+        read = given
+    return read if isinstance(read, Mapping) else {"input": read}
+
+
+def _output(given: Any) -> tuple[str, bool]:
+    """The text of a result and whether it worked; older versions wrap both into JSON in a text."""
+    read = _arguments(given) if isinstance(given, str) and given.startswith("{") else given
+    text, ok = read_result(read)
+    if not isinstance(read, Mapping):
+        return text, ok
+    about = read.get("metadata")
+    code = about.get("exit_code") if isinstance(about, Mapping) else None
+    return text, ok and read.get("success") is not False and code in (None, 0)

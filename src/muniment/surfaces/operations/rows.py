@@ -86,7 +86,9 @@ LOCAL: Mapping[str, str] = {
 }
 """Public methods and properties that have no route, and why."""
 
-REFUSED = frozenset(name for name, why in LOCAL.items() if why is _AT_HOME)
+_CALLERS_SIDE = ("memory.store.evaluate", "memory.store.import_from", "memory.store.load", "rulebook.replay",
+                 "rulebook.advance", "study.look")  # fmt: skip
+REFUSED = frozenset((*(name for name, why in LOCAL.items() if why is _AT_HOME), *_CALLERS_SIDE))
 """Those of them that a connection refuses."""
 
 _MEMORY = (

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.errors import InvalidInput
-from muniment.surfaces.hosts import json_text, toml_text
+from muniment.surfaces.hosts import config_files, json_text
 from products import for_each
 
 SCALARS = st.none() | st.booleans() | st.integers(-999, 999) | st.text(max_size=6)
@@ -100,27 +100,27 @@ def tables(draw: st.DrawFn) -> str:
 
 @given(tables())
 def test_a_table_is_put_in_and_taken_out(text: str) -> None:
-    made = toml_text.with_table(text, ("mcp_servers", "muniment"), SERVER)
+    made = config_files.with_table(text, ("mcp_servers", "muniment"), SERVER)
     assert made.startswith(text)
     after = tomllib.loads(made)
     assert after["mcp_servers"].pop("muniment") == SERVER
     assert {**after, "mcp_servers": after["mcp_servers"]} == {"mcp_servers": {}, **tomllib.loads(text)}
-    taken = toml_text.without_table(made, ("mcp_servers", "muniment"))
+    taken = config_files.without_table(made, ("mcp_servers", "muniment"))
     assert tomllib.loads(taken) == tomllib.loads(text)
     assert taken.rstrip() == text.rstrip()
-    assert toml_text.without_table(text, ("mcp_servers", "muniment")) == text
+    assert config_files.without_table(text, ("mcp_servers", "muniment")) == text
 
 
 def test_what_stands_behind_a_table_stays() -> None:
-    text = toml_text.with_table("a = 1\n", ("mcp_servers", "muniment"), SERVER) + "\n# mine\n[other]\nb = 2\n"
-    with_note = toml_text.without_table(text, ("mcp_servers", "muniment"))
+    text = config_files.with_table("a = 1\n", ("mcp_servers", "muniment"), SERVER) + "\n# mine\n[other]\nb = 2\n"
+    with_note = config_files.without_table(text, ("mcp_servers", "muniment"))
     assert tomllib.loads(with_note) == {"a": 1, "other": {"b": 2}}
 
 
 @pytest.mark.parametrize("text", ["a = ", "[x", 'mcp_servers = { other = { command = "x" } }', "mcp_servers = 3"])
 def test_toml_that_cannot_be_added_to_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput):
-        toml_text.with_table(text, ("mcp_servers", "muniment"), SERVER)
+        config_files.with_table(text, ("mcp_servers", "muniment"), SERVER)
 
 
 @pytest.mark.timeout(60)
