@@ -2,7 +2,7 @@
 
 What is told by a date is resolved: keys of sets, and models after them, say "the Sunday before 25 May 2023", which is
 21 May 2023. Weeks run from Monday, and the weekend before a Sunday is the one before its own, as on a page
-(`packets.page.dated`), whose words for stretches of time are those used here.
+(`packets.page`), whose words for stretches of time are those used here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from datetime import date
 
 from muniment.core.text.analyzer import MONTHS, NUMBER_WORDS, date_at
 from muniment.core.text.stretches import Grain, Window, day_from, shifted, weekend_from
-from muniment.packets.page.dated import time_words
+from muniment.packets.page import time_words
 
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _GRAINS: dict[str, Grain] = {"day": "day", "week": "week", "month": "month", "year": "year"}

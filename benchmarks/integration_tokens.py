@@ -22,7 +22,7 @@ from benchmarks.harness import report
 from benchmarks.integration_talks import BIRDS, PLACES, TALKS, Sent, answer_of, question_of
 from muniment.core.outside.token_counters import load_token_counter
 from muniment.handles.run import Run
-from muniment.packets.rendering import DIVIDER
+from muniment.packets.render import DIVIDER
 
 TURNS = 10
 OLD = tuple(

@@ -35,7 +35,7 @@ from benchmarks.harness import report, timed, versus
 from muniment.core.policy import Policy
 from muniment.core.ports.engine import Reader, Select
 from muniment.learning.keys import intent_key
-from muniment.learning.stored_memory import IntentParts
+from muniment.learning.records import IntentParts
 from muniment.memory.search import find_turns
 
 FAMILIES = 20

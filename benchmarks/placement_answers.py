@@ -26,7 +26,7 @@ from benchmarks.answers_sets import SETS, asked_of
 from benchmarks.answers_torch import answered_keys
 from benchmarks.data import default_data
 from benchmarks.harness import report
-from muniment.packets.rendering import DIVIDER
+from muniment.packets.render import DIVIDER
 
 ARMS = ("ours 256", "ours 512")
 PROMPTS, ASKED = "place-prompts.jsonl.gz", "place-asked.jsonl.gz"

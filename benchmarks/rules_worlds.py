@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from math import prod
 from pathlib import Path
@@ -25,7 +25,6 @@ from random import Random
 from typing import Any, NamedTuple, Protocol
 
 from benchmarks.learning_loop import BUDGET, pick
-from benchmarks.learning_tau import Trial, load
 from benchmarks.puzzles import FAMILIES, STRATEGIES, Grid, Puzzle, make_puzzle, read_puzzle
 
 __all__ = ["HARMFUL", "USEFUL", "USELESS", "Advice", "Airline", "Answer", "Place", "Puzzles", "World"]
@@ -39,6 +38,50 @@ SAMPLE = 250
 _DO = re.compile(r"\bCall (\w+)")
 _AVOID = re.compile(r"\bDo not call (\w+)")
 _ORDER = re.compile(r'answer "([^"]+)"')
+
+
+class Trial(NamedTuple):
+    """A run as it was recorded."""
+
+    task: int
+    passed: bool
+    family: frozenset[str]
+    asked: str
+    """The user's words."""
+    tools: tuple[str, ...]
+    events: tuple[dict[str, Any], ...]
+
+
+def load(data: Path) -> list[Trial]:
+    rows = json.loads((data / "taubench_gpt4o_airline_tasks0-24.json").read_text("utf-8"))
+    return [_trial(row) for row in sorted(rows, key=lambda row: (row["trial"], row["task_id"]))]
+
+
+def _trial(row: Mapping[str, Any]) -> Trial:
+    events = tuple(_events(row["traj"]))
+    return Trial(
+        task=row["task_id"],
+        passed=row["reward"] == 1,
+        family=frozenset(action["name"] for action in row["info"]["task"]["actions"]),
+        asked="\n".join(event["content"] for event in events if event["role"] == "user"),
+        tools=tuple(dict.fromkeys(event["tool"]["name"] for event in events if event["role"] == "tool")),
+        events=events,
+    )
+
+
+def _events(turns: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Turns and answers of tools; the system's prompt is the same everywhere and left out."""
+    called: dict[str, Any] = {}
+    events: list[dict[str, Any]] = []
+    for turn in turns:
+        called |= {call["id"]: json.loads(call["function"]["arguments"]) for call in turn.get("tool_calls") or ()}
+        content = turn["content"] or ""
+        if turn["role"] == "tool":
+            tool = {"name": turn["name"], "args": called[turn["tool_call_id"]], "ok": not content.startswith("Error")}
+            events.append({"role": "tool", "content": content, "tool": tool})
+        elif turn["role"] in ("user", "assistant") and content:
+            events.append({"role": turn["role"], "content": content})
+    return events
 
 
 class Place(NamedTuple):

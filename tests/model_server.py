@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
-from muniment.packets.page.opening import PAGE_SIGN
-from muniment.packets.rendering import DIVIDER
+from muniment.packets.page import PAGE_SIGN
+from muniment.packets.render import DIVIDER
 
 BREAKS = object()
 """In a stream: the connection is lost here."""

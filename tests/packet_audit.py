@@ -16,7 +16,7 @@ from muniment.packets.explain import (
     names_of,
     selected_name,
 )
-from muniment.packets.page.lines import SECTIONS, state_units, summary_evidence
+from muniment.packets.page import SECTIONS, state_units, summary_evidence
 from muniment.packets.pool import Pool
 
 __all__ = ["audit"]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from muniment import errors
 from muniment.errors import MunimentError
-from muniment.packets.rendering import DIVIDER, REMINDER
+from muniment.packets.render import DIVIDER, REMINDER
 
 SOURCES = Path(__file__).parent.parent / "clients" / "typescript" / "src"
 TITLE = "/** Made from the library by tools/make_typescript.py: do not edit. */\n\n"

@@ -23,8 +23,8 @@ from muniment.integrations.wrapping.conversation import Conversation, SentPacket
 from muniment.integrations.wrapping.dialects import CHAT
 from muniment.packets.billing import Prompt, bill, prompts_of, rules
 from muniment.packets.in_view import shown_marks
-from muniment.packets.page.layout import lay_out, sheet_of
-from muniment.packets.rendering import DIVIDER, set_apart
+from muniment.packets.layout import lay_out, sheet_of
+from muniment.packets.render import DIVIDER, set_apart
 
 RESULT = Path(__file__).parent / "results" / "cost.json"
 LENGTHS = (20, 40, 100)

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from benchmarks.data import default_data
 from muniment.core.stats import wilson_bounds
-from muniment.packets.page.dated import day_notes, time_words
+from muniment.packets.page import day_notes, time_words
 
 _FOLDER = Path(__file__).parent
 SETS = (

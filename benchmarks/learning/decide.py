@@ -19,9 +19,10 @@ import numpy as np
 import muniment
 from benchmarks.harness import report
 from benchmarks.learning.arms import ARMS, Ours, families_of, held_out_of, play_arm, stream_of
+from benchmarks.learning.fresh import make_fresh
 
 DRAWS = 10_000
-GROUPS = {"designed on": families_of, "held out": held_out_of}
+GROUPS = {"designed on": families_of, "held out": held_out_of, "fresh": make_fresh}
 
 
 def play(seed: str, group: str, runs: int, arms: Sequence[str]) -> dict[str, list[tuple[str, int, float]]]:

@@ -26,18 +26,14 @@ from muniment.handles.study import Agent, StudyStatus
 from muniment.handles.thread_space import ThreadSpace
 from muniment.handles.upkeep.records import UpkeepKind, UpkeepReport
 from muniment.handles.value_space import ValueSpace
-from muniment.learning.fold.executing import Applied
+from muniment.learning._lesson_writing import LessonReport
+from muniment.learning._operations import Applied
 from muniment.learning.folding import Learned
 from muniment.learning.lesson_adding import AddedLesson
-from muniment.learning.lesson_state import LessonStage
-from muniment.learning.lessons.records import Lesson, LessonDecision, LessonStory, RunLessons
 from muniment.learning.plans import PlanState
-from muniment.learning.proposals.records import LessonReport
+from muniment.learning.puct import PuctTerms
 from muniment.learning.recalling import Recall
-from muniment.learning.reuse.puct import PuctTerms
-from muniment.learning.rule_state import RuleStage
-from muniment.learning.run_blocks import RunBlocks
-from muniment.learning.stored_memory import IntentParts, MemoryKind, StateParts, Store, StoredMemory
+from muniment.learning.records import IntentParts, Lesson, LessonDecision, LessonStage, LessonStory, MemoryKind, RuleStage, RunBlocks, RunLessons, StateParts, Store, StoredMemory
 from muniment.memory._extract_model import ExtractionBudget
 from muniment.memory._fact_records import Candidate, CandidateStatus, Unheard
 from muniment.memory.documents import Chunk, CorpusDocument
@@ -48,10 +44,9 @@ from muniment.memory.sessions import GivenSummary
 from muniment.memory.turns import EpisodeCandidate
 from muniment.moving.portable import MoveReport, System
 from muniment.packets.builds import Build
-from muniment.packets.comparing import BuildDiff
-from muniment.packets.previewing import Preview
-from muniment.packets.tracing import Telling
-from muniment.packets.turns import RunTurn, TurnKind
+from muniment.packets.compare import BuildDiff, Preview
+from muniment.packets.timeline import RunTurn, TurnKind
+from muniment.packets.why import Telling
 from muniment.research.records import AgentResult, CheckedClaim, Citation, DraftCheck, GatesFile, PivotDecision, ResearchManifest, SourceCheck, SuppliedSource, SynthesisInput, WaveResult
 from muniment.research.url_check import UrlChecker
 from muniment.rules import rulebook
@@ -109,6 +104,7 @@ class AsyncRun:
     async def remember(self, key: str, value: JsonValue, *, sources: Iterable[str] = ..., confidence: float | None = ..., scope_level: ScopeLevel = ..., valid_from: Any = ..., valid_to: Any = ..., notes: str | None = ..., depends_on: Iterable[str] = ..., quote: str | None = ..., is_preference: bool | None = ...) -> Fact: ...
     def facts(self, key: str | None = ..., *, include_all: bool = ..., at: Any = ..., order: Literal['asc', 'desc'] = ..., since: Any = ..., until: Any = ..., q: str | None = ..., around: str | None = ..., limit: int | None = ..., cursor: str | None = ...) -> AsyncListing[Fact]: ...
     async def profile(self, *, max_tokens: int = ..., purpose: Purpose | None = ...) -> Profile: ...
+    async def hints(self, query: str | None = ..., *, intent: IntentParts | Mapping[str, Any] | None = ..., features: Mapping[str, Any] | None = ...) -> Recall: ...
     async def procedure(self, task_type: str, content: JsonObject, *, priority: int = ..., sources: Iterable[str] = ..., applicability: JsonObject | None = ..., scope_level: ScopeLevel = ...) -> Procedure: ...
     async def insight(self, type_: Literal['hypothesis', 'strategy', 'pattern'], statement: str, *, sources: Iterable[str] = ..., trigger: Literal['conflict', 'failure', 'synthesis', 'analogy'] | None = ..., confidence: float | None = ..., tests_suggested: Iterable[str] = ..., expires_at: Any = ..., validation_state: ValidationState = ...) -> InsightItem: ...
     async def propose(self, key: str, value: JsonValue, *, sources: Iterable[str], quote: str | None = ..., confidence: float | None = ..., reason: str | None = ...) -> Candidate: ...
@@ -338,6 +334,8 @@ class AsyncMemory:
     async def research(self, question: str, *, user_id: str, mode: Literal['quick', 'standard', 'deep'] = ..., limits: ResearchLimits | Mapping[str, Any] | None = ..., agent_types: Iterable[str] | None = ..., run_id: str | None = ..., session_id: str | None = ..., agent_id: str = ..., directory: str | PathLike[str] | None = ..., tenant_id: str = ...) -> AsyncStudy: ...
     async def open_research(self, run_id: str, *, directory: str | PathLike[str] | None = ..., tenant_id: str = ...) -> AsyncStudy: ...
     async def bank(self, *, user_id: str | None = ..., agent_id: str | None = ..., tenant_id: str = ...) -> AsyncBank: ...
+    def lessons(self, *, user_id: str | None = ..., agent_id: str | None = ..., tenant_id: str = ..., stage: LessonStage | None = ..., limit: int | None = ..., cursor: str | None = ...) -> AsyncListing[Lesson]: ...
+    async def undo(self, plan_id: str, *, tenant_id: str = ...) -> tuple[MemoryActionRecord, ...]: ...
     async def rulebook(self, *, user_id: str | None = ..., agent_id: str | None = ..., tenant_id: str = ...) -> AsyncRulebook: ...
     async def runner(self, agent: Callable[..., Any], verifier: Callable[..., Any], policy: Mapping[str, Any] | None = ..., *, executor: Executor | None = ..., router: Router | Literal[True] | None = ..., lessons: Any = ..., **scope: Any) -> AsyncRunner: ...
     async def replay(self, build_id: str, *, tenant_id: str = ...) -> Build: ...

@@ -196,30 +196,19 @@ def test_a_tenant_goes_as_a_whole(mem: Memory, tmp_path: Path) -> None:
     assert mem.verify().ok
 
 
-def test_what_was_forgotten_can_be_learnt_anew(mem: Memory) -> None:
-    """A tactic that fell with one of its runs comes back, under another id, once other runs show it again."""
-    for number in range(6):
-        one_run(mem, number, passed=True, user_id="bo", level="user")
-        one_run(mem, number + 50, passed=False, user_id="bo", level="user")
+def test_a_lesson_that_was_forgotten_can_be_added_anew_under_another_id(mem: Memory) -> None:
     bank = mem.bank(user_id="bo")
-    before = {held.id for held in bank.records(kind="tactic")}
-    assert before
-    run = one_run(mem, 9, passed=True, user_id="bo", level="user")
-    for log in bank.event_logs():
-        if log.trace_id in {trace for held in bank.records(kind="tactic") for trace in held.sources}:
-            mem.forget(event=log.x_ref)
-            break
-    assert not before & {held.id for held in bank.records(kind="tactic")}
-    assert (
-        mem.learning.learn(run.run_id, PASS).event_log.verifier.verdict == "PASS"
-    )  # still learnt, though its plan may be gone
-    for number in range(8):
-        one_run(mem, number, passed=True, user_id="bo", level="user")
-        one_run(mem, number + 50, passed=False, user_id="bo", level="user")
-    assert bank.plans()[-1].status == "applied"
-    after = {held.id for held in bank.records(kind="tactic")}
-    assert after
-    assert not after & before
+    run = one_run(mem, 1, passed=True, user_id="bo", level="user")
+    event = next(entry.id for entry in run.ledger.entries() if entry.tool is not None)
+    tool = mem.ledger.get(event).tool
+    assert tool is not None
+    said = {"text": f"Call {tool.name} before the answer", "when": "a number is to be reached"}
+    first = bank.add_lesson(**said, evidence=[event])
+    mem.forget(event=event)
+    assert bank.records(kind="tactic") == []
+    again = bank.add_lesson(**said)
+    assert again.fate == "written"
+    assert again.lesson_id != first.lesson_id
 
 
 # -- races --------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from rule_stores import at, forged, grown, rewrite, store, versions
 from muniment.contracts.rules import RuleRecord
 from muniment.errors import Conflict, GateFailed, InvalidInput, MunimentError, WrongStage
 from muniment.learning.banks import memory_drafts, write_bank
-from muniment.learning.stored_memory import StoredMemory
+from muniment.learning.records import StoredMemory
 from muniment.rules._gate import rule_digest
 from muniment.testing.stories import COUNTING, RuleStory
 from products import for_each

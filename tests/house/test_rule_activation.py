@@ -30,19 +30,19 @@ Modules = dict[str, tuple[ast.Module, "Walk"]]
 RULE_MAKERS = frozenset({"StoredMemory", "RuleRecord"})
 
 KNOWN = {
-    ("learning/fold/executing.py", "action_record"): "of an operation: applied, skipped, failed",
+    ("learning/_operations.py", "action_record"): "of an operation: applied, skipped, failed",
     (
-        "learning/fold/operations.py",
+        "learning/_operations.py",
         "_kept",
-    ): "a payload that says active is refused where the kind is a rule (fold.payloads)",
-    ("learning/fold/operations.py", "_next"): "pinned or pruned",
-    ("learning/fold/payloads.py", "in_step"): "the status that the operation gave, which is never active of a rule",
-    ("learning/fold/undoing.py", "_restored"): "what did not exist before: retired in the same breath",
+    ): "a payload that says active is refused where the kind is a rule (read_payload)",
+    ("learning/_operations.py", "_next"): "pinned or pruned",
+    ("learning/_operations.py", "in_step"): "the status that the operation gave, which is never active of a rule",
+    ("learning/_operations.py", "_restored"): "what did not exist before: retired in the same breath",
     ("learning/banks.py", ""): "what a kept record leaves unsaid; its own status stands over it",
     ("learning/lesson_moving.py", "_use"): "of a use of a tactic: where that stood then",
     ("learning/lesson_moving.py", "bank_arms"): "of a use of a tactic: where that stood then",
-    ("learning/lessons/view.py", "lesson_of"): "of a Lesson that is shown: read off the records, and never written",
-    ("learning/listing.py", "_changes"): "of a LessonChange that is shown: read off the versions, and never written",
+    ("learning/lessons.py", "_fields"): "of a Lesson that is shown: read off the records, and never written",
+    ("learning/lessons.py", "_history"): "of a LessonChange that is shown: read off the versions, and never written",
     ("learning/plans.py", "ended_draft"): "of a plan: applied, aborted, undone",
     ("rules/rulebook.py", "_next"): "evidence added to a rule, whose status stays",
     ("surfaces/cli/learn.py", ""): "the help of the option --stage",

@@ -70,7 +70,7 @@ def test_a_run_whose_fold_fails_is_judged_and_ended_and_the_failure_told(
             run = mem.run(user_id="ana", session_id="s", run_id="run_1")
             run.observe("user", "Fix cart.py")
             with monkeypatch.context() as patch:
-                patch.setattr("muniment.learning.folding.fold", broken)
+                patch.setattr("muniment.learning.folding.plan_fold", broken)
                 if door == "connection":
                     with pytest.raises(LearningFailed) as failed:
                         run.finish(verifier_result=PASS, intent={"task_family": "coding"})

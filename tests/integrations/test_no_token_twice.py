@@ -16,7 +16,7 @@ from benchmarks.integration_talks import TALKS as TOKEN_TALKS
 
 import muniment
 from muniment.integrations.live_history import compose_beside, cut_in_steps
-from muniment.packets.rendering import DIVIDER
+from muniment.packets.render import DIVIDER
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -13,8 +13,8 @@ import pytest
 import muniment
 from muniment.core.outside.token_counters import load_token_counter
 from muniment.packets.billing import bill, prompts_of, rules
-from muniment.packets.page.opening import PAGE_SIGN
-from muniment.packets.rendering import DIVIDER
+from muniment.packets.page import PAGE_SIGN
+from muniment.packets.render import DIVIDER
 
 KNOWN = (
     "I am allergic to sesame and carry an EpiPen.",

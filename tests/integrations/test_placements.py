@@ -11,8 +11,8 @@ import muniment
 from muniment.integrations.wrapping.dialects import CHAT, MESSAGES, RESPONSES, Dialect
 from muniment.integrations.wrapping.placing import inserted
 from muniment.packets.builds import Build
-from muniment.packets.page.opening import PAGE_SIGN
-from muniment.packets.rendering import DIVIDER, REMINDER
+from muniment.packets.page import PAGE_SIGN
+from muniment.packets.render import DIVIDER, REMINDER
 from products import for_each
 
 QUESTION = "What does the harbour page say about opening hours?"

@@ -38,7 +38,7 @@ from muniment.integrations.wrapping.placing import (
     inserted,
 )
 from muniment.packets.recording import message_drafts
-from muniment.packets.rendering import DIVIDER
+from muniment.packets.render import DIVIDER
 
 PACKET = 'Evidence "é" \\ \n\u2028 \U0001f600 end'
 NOBODY = Defaults("default", "", "agent")

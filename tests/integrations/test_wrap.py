@@ -176,7 +176,7 @@ def test_content_parts_and_one_text_as_input(server: Server, mem: Any) -> None:
 
 @pytest.mark.parametrize("cite", [False, True])
 def test_a_model_is_reminded_to_cite_where_that_is_wanted(server: Server, mem: Any, cite: bool) -> None:
-    from muniment.packets.rendering import REMINDER
+    from muniment.packets.render import REMINDER
 
     for door in DOORS:
         server.answers.append(door.says("Yes."))

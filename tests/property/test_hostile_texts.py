@@ -24,11 +24,10 @@ from muniment.core.policy import ExtractionPolicy, FactCheckPolicy
 from muniment.core.text.sentences import lines_at, split_citations
 from muniment.errors import TooLarge
 from muniment.handles.run import Run
-from muniment.learning.quoted_words import contains_value
 from muniment.memory._extract_checks import ModelProposal, SourceTurn, check_proposals
 from muniment.memory._extract_model import prompt_messages, read_answer
-from muniment.packets.page.answers import resolve
-from muniment.packets.page.lines import quoted
+from muniment.packets.page import quoted
+from muniment.packets.render import resolve
 from muniment.research import _marks
 from muniment.research.url_check import read_text
 from muniment.runs.fold import failure_fingerprint
@@ -154,7 +153,6 @@ def test_checks_of_proposals_complete(family: str) -> None:
     middle = len(text) // 2
     for quote in (text[:middle], text[middle : middle + 40]):
         for value in (quote, "Berlin", 3, "2026-05-03"):
-            contains_value(quote, value, ts)
             proposal = ModelProposal("e1", "user", "person.kim.city", value, quote)
             check_proposals([proposal], [turn], ExtractionPolicy())
     prompt_messages([turn], ())

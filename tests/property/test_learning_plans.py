@@ -16,7 +16,7 @@ from muniment.core.policy import Policy
 from muniment.errors import Conflict, InvalidInput, InvalidRecord
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
-from muniment.learning.fold.operations import ENDLESS
+from muniment.learning._operations import ENDLESS
 from muniment.store.engines.opening import open_engine
 from muniment.store.engines.postgres import PostgresEngine
 

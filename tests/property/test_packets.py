@@ -16,9 +16,9 @@ from muniment.core.canonical import parse_json
 from muniment.core.outside.token_counters import EstimateCounter
 from muniment.core.policy import ComposePolicy
 from muniment.packets.compose import Composed, compose, write_packet
-from muniment.packets.page.lines import SECTIONS
+from muniment.packets.page import SECTIONS
 from muniment.packets.pool import ComposeRequest, Pool
-from muniment.packets.rendering import render
+from muniment.packets.render import render
 from packet_audit import audit
 from strategies import NOW, CountBy, insights, policies, pools, requests, texts
 

@@ -14,7 +14,7 @@ from muniment.contracts.rules import CandidateSelectRequest
 from muniment.contracts.schemas import unknown_keys, validate
 from muniment.core.policy import RulePolicy
 from muniment.core.text.sentences import cosine
-from muniment.learning.stored_memory import StoredMemory
+from muniment.learning.records import StoredMemory
 from muniment.rules._select import Candidate, RuleRequest, Selected, compile_rule, select_rules
 
 NOW = "2026-05-01T12:00:00.000000Z"

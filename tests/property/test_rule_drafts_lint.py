@@ -13,10 +13,11 @@ from effort import examples
 from muniment.contracts.rules import RuleRecord
 from muniment.core.outside.token_counters import load_token_counter
 from muniment.core.policy import FoldPolicy, LintPolicy
-from muniment.learning.fold.contrast import contrast, window
-from muniment.learning.fold.drafts import drafts
-from muniment.learning.fold.wording import Writer
-from muniment.learning.stored_memory import IntentParts, RunFacts, StepFacts
+from muniment.learning._contrast import contrast, window
+from muniment.learning._drafts import draft_rules
+from muniment.learning._episodes import Writer
+from muniment.learning.keys import ANYWHERE
+from muniment.learning.records import IntentParts, RunFacts, StepFacts
 from muniment.rules._consolidate import rule_of
 from muniment.rules._lint import is_clean, lint_rule
 from muniment.rules._records import LintFinding
@@ -52,7 +53,8 @@ def linted(rule: RuleRecord) -> tuple[LintFinding, ...]:
 def drafted(runs: list[RunFacts]) -> list[RuleRecord]:
     seen = window(runs, FOLD)
     writer = Writer(COUNT, FOLD.summary_tokens_max, is_fit_to_quote)
-    made = drafts(runs[0], seen, contrast(seen, FOLD), policy=FOLD, trigger="fail_cluster", writer=writer)
+    found = contrast(seen, FOLD)
+    made = draft_rules(runs[0], seen, found, policy=FOLD, trigger="fail_cluster", writer=writer, ids=ANYWHERE)
     return [rule_of(draft, f"rule_{place}", NOW) for place, draft in enumerate(made)]
 
 

@@ -14,7 +14,7 @@ from mcp_types import ReadResourceResult, TextContent, TextResourceContents
 
 from effort import SOAK
 from muniment.handles.memory import Memory
-from muniment.packets.listing import list_readables
+from muniment.packets.builds import list_readables
 from muniment.surfaces.mcp.answers import NOTICE
 from muniment.surfaces.mcp.resources import PAGE
 from muniment.surfaces.mcp.uris import build_uri, event_uri, parts_of

@@ -80,6 +80,10 @@ print(added.fate)
 print(added.lesson_id in [each.lesson_id for each in bank.lessons()])
 # → True
 
+# -- mem.lessons
+print({lesson.kind for lesson in mem.lessons(user_id="ana")} >= {"tactic", "draft"})
+# → True
+
 # -- bank.lesson
 print([change.stage for change in bank.lesson(added.lesson_id).history])
 # → ['candidate']
@@ -118,6 +122,12 @@ print(plan.plan_id in [each.plan.plan_id for each in bank.plans()])
 print(len(bank.undo(plan.plan_id)), bank.get(record.id).status)
 # → 1 active
 
+# -- mem.undo
+pinned = bank.plan([{"op": "PIN", "target_store": "ReasoningBank", "target_ids": [record.id]}])
+bank.apply(pinned.plan_id)
+print(len(mem.undo(pinned.plan_id)), bank.get(record.id).status)
+# → 1 active
+
 # -- bank.tidy
 print(bank.tidy())  # what had run out or was too much
 # → ()
@@ -154,6 +164,11 @@ print(type(run.learning).__name__)
 recalled = run.learning.recall(task, intent=COUNTING)
 print(len(recalled.hints) > 0)
 # → True
+
+# -- run.hints
+print(run.hints(task, intent=COUNTING).text.splitlines()[0].startswith("- Asked: "))
+# → True
+recalled = run.hints(task, intent=COUNTING)
 
 # -- run.learning.used
 run.learning.used(recalled, [hint.memory_id for hint in recalled.hints])

@@ -674,18 +674,12 @@ class InjectionBudget(Record):  # RC-09
 
 
 class RecallWeights(Record):
-    """S = sem·similarity + tools·likeness + intent·likeness + state·compatibility + quality·quality, each from 0 to 1.
-
-    Learnt from runs of three sets, each counting the same (`benchmarks.learn_recall_weights`, which also tells how they
-    hold on families and sets they were not learnt from); `state` was the same in all of them and is set by hand.
-    """
+    """S = sem·similarity + intent·likeness + state·compatibility + quality·quality, each from 0 to 1."""
 
     sem: Weight = 0.31
     """Of likeness in words and meaning to the task."""
     intent: Weight = 0.62
     """Of likeness of intent."""
-    tools: Weight = 1.9
-    """Of likeness of the tools called; those that act and those that few runs call weigh more."""
     state: Weight = 0.3
     """Of fitting the conditions of the run."""
     quality: Weight = 0.97
@@ -727,16 +721,12 @@ class FoldPolicy(Record):
 
     peers_max: Positive = 200
     """Runs of the same intent that are looked at, newest first."""
-    recent_max: Positive = 50
-    """The newest of them are compared by themselves as well: what holds now is found though older runs outvote it."""
     support_min: Positive = 3
     """The fewest runs in which a feature was seen."""
     separation_min: Share = 0.2
     """By how much the passing rate of runs with a feature must exceed that of runs without it."""
     confidence_min: Share = 0.9
     """The least probability that the passing rate of runs with a feature does exceed the other."""
-    tactics_max: Whole = 3
-    """New tactics a fold may propose."""
     drafts_max: Whole = 3  # RC-18
     """Drafts of each type."""
     cluster_min: Positive = 3
@@ -760,8 +750,6 @@ class LessonPolicy(Record):
     """The share of the runs that a suspended lesson fits which are handed it, to see whether the world came back."""
     trial_uses_max: Positive = 120
     """A trial that has shown nothing in so many judged runs, with the lesson or without, is over."""
-    trial_idle_max: Positive = 60
-    """A trial ends when so many judged runs of its family came and it was among what was handed out in none."""
     suspended_uses_max: Positive = 12
     """A suspended lesson that shows no good in so many runs with it is retired."""
     window_uses: Positive = 30
@@ -772,12 +760,6 @@ class LessonPolicy(Record):
     """How often a comparison may speak wrongly of a lesson, however often it is looked at."""
     uses_max: Positive = 240
     """Judged runs of a family that figures are made of, newest first."""
-    half_life_uses: Annotated[Number, Field(gt=0)] = 80
-    """After so many uses, a use weighs half as much in the effect of a lesson that people are shown."""
-    half_life_runs: Annotated[Number, Field(gt=0)] = 12
-    """After so many judged runs of its kind of work, an outcome counts half as much where ways are compared."""
-    exploration: Share = 0.3
-    """The way to try is drawn from so much of the spread of each; at 0 it is always the one that is expected best."""
 
 
 class WritingPolicy(Record):
@@ -797,8 +779,6 @@ class WritingPolicy(Record):
     """So long one call may take; a run is folded without it then."""
     attempts_max: Positive = 2
     """Calls for one run: once more where the answer is no list of lessons."""
-    likeness_min: Share = 0.7
-    """Of the words of two lessons that name the same things: so many in common, and they are one."""
 
 
 class LearnPolicy(Record):
@@ -819,12 +799,6 @@ class LearnPolicy(Record):
     """What is less like the task than this, in words, tools and intent alike, is not recalled; 0: everything may be."""
     hopeless_rate: Share = 0.2
     """A record whose pass rate lies below this beyond doubt is not recalled."""
-    quality_prior_passes: Weight = 1.0
-    """Passes that a record is taken to have before it has any."""
-    quality_prior_fails: Weight = 1.0
-    """Fails that a record is taken to have before it has any."""
-    recency_half_life_days: Annotated[Number, Field(gt=0)] = 30
-    """After so many days without use, what a record's age adds has halved."""
     puct: PuctPolicy = PuctPolicy.model_construct()
     eviction: EvictionPolicy = EvictionPolicy.model_construct()
     fold: FoldPolicy = FoldPolicy.model_construct()

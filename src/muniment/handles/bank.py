@@ -27,8 +27,8 @@ from muniment.core.requests import Request, checked, one_of
 from muniment.core.scope import BANK_PREFIX, bank_level
 from muniment.errors import InvalidInput, NotFound
 from muniment.learning.banks import find_memory
-from muniment.learning.lessons.counting import with_counts
-from muniment.learning.stored_memory import STORES, MemoryKind, Store
+from muniment.learning.records import STORES, MemoryKind, Store
+from muniment.learning.uses import with_counts
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -40,15 +40,13 @@ if TYPE_CHECKING:
     from muniment.core.policy import FlowEstimatorKind
     from muniment.core.ports.engine import Reader
     from muniment.core.scope import Scope
-    from muniment.learning.fold.executing import Applied
+    from muniment.learning._lesson_writing import LessonReport
+    from muniment.learning._operations import Applied
     from muniment.learning.lesson_adding import AddedLesson
-    from muniment.learning.lesson_state import LessonStage
-    from muniment.learning.lessons.records import Lesson, LessonDecision, LessonStory
-    from muniment.learning.listing import LessonBank
+    from muniment.learning.lessons import LessonBank
     from muniment.learning.plans import PlanState
-    from muniment.learning.proposals.records import LessonReport
-    from muniment.learning.reuse.puct import PuctTerms
-    from muniment.learning.stored_memory import IntentParts, StoredMemory
+    from muniment.learning.puct import PuctTerms
+    from muniment.learning.records import IntentParts, Lesson, LessonDecision, LessonStage, LessonStory, StoredMemory
     from muniment.store.context import Context
 
 __all__ = ["Bank"]
@@ -94,7 +92,7 @@ class Bank:
     ) -> Listing[StoredMemory]:
         """The learned records, oldest first; with `include_all`, retired and pruned ones too."""
         from muniment.core.listing import list_query, read_listing
-        from muniment.learning.listing import page_memories
+        from muniment.learning.lessons import page_memories
 
         kinds = kinds_asked(store, kind)
 
@@ -162,7 +160,7 @@ class Bank:
         self, kind: str, made: Callable[[dict[str, Any]], T], order: str, limit: int | None, cursor: str | None
     ) -> Listing[T]:
         from muniment.core.listing import Placed, list_query, read_listing
-        from muniment.learning.listing import page_bodies
+        from muniment.learning.lessons import page_bodies
 
         def read(asked: ListQuery) -> Iterator[Placed[T]]:
             for each in page_bodies(self._ctx, self._scope.tenant_id, self._owner, kind, asked):
@@ -219,7 +217,7 @@ class Bank:
         `q`: words of its text, its condition or its id; `since`, `until`: learnt in that time; `around` a lesson.
         """
         from muniment.core.listing import list_query, read_listing
-        from muniment.learning.listing import page_lessons
+        from muniment.learning.lessons import page_lessons
 
         def read(asked: ListQuery) -> Iterator[Placed[Lesson]]:
             return page_lessons(self._lessons, stage, asked)
@@ -229,7 +227,7 @@ class Bank:
 
     def lesson(self, lesson_id: str) -> LessonStory:
         """A lesson with its life: every change and why, the runs it came from, the runs that had it or did without."""
-        from muniment.learning.listing import get_lesson
+        from muniment.learning.lessons import get_lesson
 
         return get_lesson(self._lessons, lesson_id)
 
@@ -278,7 +276,7 @@ class Bank:
 
     def lesson_reports(self, *, limit: int | None = None, cursor: str | None = None) -> Listing[LessonReport]:
         """What a model made of runs, newest first: what it proposed, what was refused and why, and what it took."""
-        from muniment.learning.proposals.records import LessonReport
+        from muniment.learning._lesson_writing import LessonReport
 
         return self._bodies("lesson_report", lambda body: LessonReport.from_wire(body["report"]), "desc", limit, cursor)
 
@@ -312,7 +310,7 @@ class Bank:
     def plans(self, *, limit: int | None = None, cursor: str | None = None) -> Listing[PlanState]:
         """The plans of this bank with their records, oldest first."""
         from muniment.core.listing import list_query, read_listing
-        from muniment.learning.listing import page_plans
+        from muniment.learning.lessons import page_plans
 
         def read(asked: ListQuery) -> Iterator[Placed[PlanState]]:
             return page_plans(self._ctx, self._scope.tenant_id, self._owner, asked)
@@ -338,8 +336,8 @@ class Bank:
     ) -> tuple[ReuseSelectMeta, tuple[PuctTerms, ...]]:
         """The seed to start from by PUCT, of a bucket or of all, with every term of every seed."""
         from muniment.learning.keys import has_expired
+        from muniment.learning.puct import SeedState, select_seed
         from muniment.learning.recalling import bucket_given
-        from muniment.learning.reuse.puct import SeedState, select_seed
         from muniment.memory.patches import texts_of
 
         bucket_key, tags = bucket_given(bucket_key), texts_of(tags, "$.tags")

@@ -1,7 +1,7 @@
-"""What a bank's handle does with lessons: shown with the runs of tactics and of rules, signed, dropped.
+"""Lessons of a bank's handle: read with the runs of tactics and of rules, signed, dropped.
 
-A signature and a drop are ordinary plans on a tactic (PIN, RETIRE), so that `undo` takes them back. What is kept as a
-rule alone is promoted or retired by its rulebook, which asks what it always asks.
+A signature and a drop are ordinary plans on a tactic (PIN, RETIRE), so that `undo` takes them back. A rule is promoted
+or retired by its rulebook, which asks what it always asks.
 """
 
 from __future__ import annotations
@@ -12,14 +12,11 @@ from typing import TYPE_CHECKING, Any
 from muniment.core.requests import checked
 from muniment.errors import Conflict, InvalidInput, WrongStage
 from muniment.learning.banks import lock_bank, write_bank
-from muniment.learning.lesson_state import LessonUse
-from muniment.learning.lessons.effects import effect_of
-from muniment.learning.lessons.records import LessonDecision
-from muniment.learning.lessons.uses import family_of
-from muniment.learning.lessons.uses import list_uses as list_lesson_uses
-from muniment.learning.lessons.view import DROPPED, SIGNED, Difference, Kin, state_of
-from muniment.learning.listing import LessonBank, find_kin, lesson_now
+from muniment.learning.lessons import DROPPED, SIGNED, KeptLesson, LessonBank, find_lesson, lesson_now
 from muniment.learning.plans import plan_in
+from muniment.learning.records import LessonDecision, LessonUse
+from muniment.learning.uses import family_of
+from muniment.learning.uses import list_uses as list_lesson_uses
 from muniment.rules._statistics import WITH
 from muniment.rules.promotion import SignedRequest, promote, retire
 from muniment.rules.rulebook import Book, list_uses
@@ -27,14 +24,11 @@ from muniment.rules.rulebook import Book, list_uses
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope
-    from muniment.learning.stored_memory import StoredMemory
+    from muniment.learning.records import StoredMemory
     from muniment.rules._records import RuleUse
     from muniment.store.context import Context
-    from muniment.store.ledger import EntryDraft
 
 __all__ = ["drop_lesson", "lesson_bank", "sign_lesson"]
-
-_CONFIDENCE = 0.95
 
 
 def lesson_bank(ctx: Context, tenant_id: str, owner: str) -> LessonBank:
@@ -51,11 +45,7 @@ def lesson_bank(ctx: Context, tenant_id: str, owner: str) -> LessonBank:
         own = {memory.id, *memory.parents}
         return [use for use in read[family] if use.memory_id in own]
 
-    def difference_of(_memory: StoredMemory, uses: Sequence[LessonUse]) -> Difference | None:
-        effect = effect_of(uses, policy)
-        return None if effect.difference is None else Difference(effect.difference, *effect.bounds(_CONFIDENCE))
-
-    return LessonBank(ctx, tenant_id, owner, uses_of, difference_of)
+    return LessonBank(ctx, tenant_id, owner, uses_of)
 
 
 def _use_of(use: RuleUse) -> LessonUse:
@@ -75,100 +65,77 @@ def _use_of(use: RuleUse) -> LessonUse:
 
 
 def sign_lesson(ctx: Context, scope: Scope, owner: str, lesson_id: Any, *, signed_by: Any) -> LessonDecision:
-    """A person answers for a lesson: it stays active. What is kept as a rule alone is promoted."""
+    """A person answers for a lesson: it stays active. A rule is promoted."""
     if signed_by is None:
         raise InvalidInput("somebody signs", path="$.signed_by", hint="give a name")
     signer = checked(SignedRequest, signed_by=signed_by).signed_by
     bank = lesson_bank(ctx, scope.tenant_id, owner)
-    kin = _kin(bank, lesson_id)
-    tactic, rule = kin.tactic, kin.rule
-    if tactic is not None and state_of(tactic).stage != "retired":
-        if tactic.memory.status == "pinned":
-            return _decided(bank, kin)
-        return _decided(bank, kin, plan_id=_planned(bank, "PIN", tactic.memory.id, (SIGNED, str(signer))))
-    if rule is not None and state_of(rule).stage != "retired":
-        if rule.memory.stage == "active":
-            return _decided(bank, kin)
-        report = promote(_book(bank), rule.memory.id, signed_by=signer)
-        return _decided(bank, kin, report_id=report.report_id)
-    if kin.draft is not None and not kin.kept:
+    kept = _find(bank, lesson_id)
+    if kept.memory is None:
         raise WrongStage(
-            f"{kin.draft.id} is the draft of a rule: nobody has tried it",
+            f"{kept.id} is the draft of a rule: nobody has tried it",
             path="$.lesson_id",
-            hint="submit it to the rulebook, which says what it needs; or wait until runs have tried it",
+            hint="submit it to the rulebook, which says what it needs",
         )
-    raise WrongStage(
-        f"the lesson {kin.lesson_id} is retired", path="$.lesson_id", hint="undo the plan that retired it, then sign"
-    )
+    if kept.state.stage == "retired":
+        raise WrongStage(
+            f"the lesson {kept.id} is retired", path="$.lesson_id", hint="undo the plan that retired it, then sign"
+        )
+    if kept.kind == "tactic":
+        if kept.memory.status == "pinned":
+            return _decided(bank, kept)
+        return _decided(bank, kept, plan_id=_planned(bank, "PIN", kept.id, (SIGNED, str(signer))))
+    if kept.memory.stage == "active":
+        return _decided(bank, kept)
+    return _decided(bank, kept, report_id=promote(_book(bank), kept.id, signed_by=signer).report_id)
 
 
 def drop_lesson(
     ctx: Context, scope: Scope, owner: str, lesson_id: Any, *, reason: Any, signed_by: Any
 ) -> LessonDecision:
-    """Nobody is handed a lesson any more: its tactic and its rule are retired, whichever there are."""
+    """Retire a lesson's tactic or rule: nobody is handed it any more."""
     asked = checked(SignedRequest, signed_by=signed_by, reason=reason)
-    if not asked.reason.strip():
+    why = asked.reason.strip()
+    if not why:
         raise InvalidInput("say why", path="$.reason")
     bank = lesson_bank(ctx, scope.tenant_id, owner)
-    kin = _kin(bank, lesson_id)
-    told: dict[str, str] = {}
-    tactic, rule = (
-        None if each is None or state_of(each).stage == "retired" else each for each in (kin.tactic, kin.rule)
-    )
-    why = DROPPED, asked.reason.strip()
-    if rule is not None:
-
-        def without_tactic(tx: Transaction) -> Sequence[EntryDraft]:
-            """Both go, or neither: a crash between them would leave half of a lesson handed out."""
-            if tactic is None:
-                return ()
-            told["plan_id"], drafts = _plan(bank, tx, "RETIRE", tactic.memory.id, why)
-            return drafts
-
-        report = retire(
-            _book(bank), rule.memory.id, reason=asked.reason, signed_by=asked.signed_by, beside=without_tactic
-        )
-        told["report_id"] = report.report_id
-    elif tactic is not None:
-        told["plan_id"] = _planned(bank, "RETIRE", tactic.memory.id, why)
-    if not kin.kept:
+    kept = _find(bank, lesson_id)
+    if kept.memory is None:
         raise WrongStage(
-            f"{kin.lesson_id} is the draft of a rule and is handed to nobody: there is nothing to drop",
+            f"{kept.id} is the draft of a rule and is handed to nobody: there is nothing to drop",
             path="$.lesson_id",
             hint="it goes with the runs it was drafted from, when they are forgotten",
         )
-    return _decided(bank, kin, **told)
+    if kept.state.stage == "retired":
+        return _decided(bank, kept)
+    if kept.kind == "tactic":
+        return _decided(bank, kept, plan_id=_planned(bank, "RETIRE", kept.id, (DROPPED, why)))
+    report = retire(_book(bank), kept.id, reason=asked.reason, signed_by=asked.signed_by)
+    return _decided(bank, kept, report_id=report.report_id)
 
 
-def _kin(bank: LessonBank, lesson_id: Any) -> Kin:
-    return bank.ctx.engine.read(bank.tenant_id, lambda reader: find_kin(bank, reader, lesson_id))
+def _find(bank: LessonBank, lesson_id: Any) -> KeptLesson:
+    return bank.ctx.engine.read(bank.tenant_id, lambda reader: find_lesson(bank, reader, lesson_id))
 
 
 def _book(bank: LessonBank) -> Book:
     return Book(bank.ctx, bank.tenant_id, bank.owner)
 
 
-def _decided(bank: LessonBank, kin: Kin, **told: str) -> LessonDecision:
-    return LessonDecision.model_validate({"lesson": lesson_now(bank, kin.lesson_id), **told})
-
-
-def _plan(
-    bank: LessonBank, tx: Transaction, op: str, memory_id: str, reasons: tuple[str, str]
-) -> tuple[str, Sequence[EntryDraft]]:
-    """A plan of one action, made and carried out; it is forgotten with the record it is about, since it holds words."""
-    action = {"op": op, "target_store": "ReuseBuffer", "target_ids": [memory_id], "reason_keys": list(reasons)}
-    try:
-        return plan_in(bank.ctx, tx, bank.owner, [action], sources=(memory_id,))
-    except Conflict as error:
-        raise Conflict(f"the lesson: {error.message}", path="$.lesson_id", hint=error.hint) from None
+def _decided(bank: LessonBank, kept: KeptLesson, **told: str) -> LessonDecision:
+    return LessonDecision.model_validate({"lesson": lesson_now(bank, kept.id), **told})
 
 
 def _planned(bank: LessonBank, op: str, memory_id: str, reasons: tuple[str, str]) -> str:
-    """Such a plan in a transaction of its own; its id."""
+    """A plan of one action, made and carried out; it is forgotten with the record it is about, since it holds words."""
+    action = {"op": op, "target_store": "ReuseBuffer", "target_ids": [memory_id], "reason_keys": list(reasons)}
 
     def work(tx: Transaction) -> str:
         lock_bank(tx, bank.owner)
-        plan_id, drafts = _plan(bank, tx, op, memory_id, reasons)
+        try:
+            plan_id, drafts = plan_in(bank.ctx, tx, bank.owner, [action], sources=(memory_id,))
+        except Conflict as error:
+            raise Conflict(f"the lesson: {error.message}", path="$.lesson_id", hint=error.hint) from None
         write_bank(bank.ctx, tx, bank.tenant_id, bank.owner, drafts)
         return plan_id
 

@@ -19,9 +19,7 @@ from muniment.memory.insights import insight_without, procedure_without, project
 from muniment.memory.kept.rows import SessionPlaces
 from muniment.memory.sessions import GIVEN_SUMMARY, SessionRows, project_given_summary
 from muniment.memory.working_state import project_state, state_without
-from muniment.packets.build_checking import build_fault
-from muniment.packets.mark_checking import mark_faults
-from muniment.packets.projection import project_answer
+from muniment.packets._derived import build_fault, mark_faults, project_answer
 from muniment.runs.fold import (
     erased,
     project_actions,

@@ -33,6 +33,7 @@ from muniment.store.engines.opening import open_engine
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from muniment.contracts.learning import MemoryActionRecord
     from muniment.contracts.packet import Purpose
     from muniment.core.listing import Listing, ListQuery, Placed
     from muniment.core.policy import Policy, ResearchLimits
@@ -47,14 +48,15 @@ if TYPE_CHECKING:
     from muniment.handles.rulebook import Rulebook
     from muniment.handles.runner import Runner
     from muniment.handles.study import Study
+    from muniment.learning.records import Lesson, LessonStage
     from muniment.memory._extract_model import ExtractionBudget
     from muniment.memory.corpus import Corpus
     from muniment.memory.extraction import ExtractionReport
     from muniment.memory.patches import Writer
     from muniment.memory.profile import Profile
     from muniment.packets.builds import Build
-    from muniment.packets.comparing import BuildDiff
-    from muniment.packets.tracing import Telling
+    from muniment.packets.compare import BuildDiff
+    from muniment.packets.why import Telling
     from muniment.rules.rollouts import Router
     from muniment.runs.snapshots import Resumed
     from muniment.store import transfer
@@ -482,6 +484,28 @@ class Memory:
         scope, owner = name_bank(user_id, agent_id, tenant_id)
         return Bank(self._ctx, scope, owner)
 
+    def lessons(
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        tenant_id: str = DEFAULT_TENANT,
+        stage: LessonStage | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Listing[Lesson]:
+        """The lessons of a user, of an agent or, without either, of the tenant, with their measured effects.
+
+        A lesson was written by a person or a model, or is a rule that runs taught, or the draft of one. Those of one
+        `stage`, or all but the retired, oldest first.
+        """
+        bank = self.bank(user_id=user_id, agent_id=agent_id, tenant_id=tenant_id)
+        return bank.lessons(stage=stage, limit=limit, cursor=cursor)
+
+    def undo(self, plan_id: str, *, tenant_id: str = DEFAULT_TENANT) -> tuple[MemoryActionRecord, ...]:
+        """Take an applied plan back, whichever bank it changed, unless a record it touched was changed since."""
+        return self.learning.bank_of(plan_id, tenant_id=tenant_id).undo(plan_id)
+
     def rulebook(
         self, *, user_id: str | None = None, agent_id: str | None = None, tenant_id: str = DEFAULT_TENANT
     ) -> Rulebook:
@@ -528,7 +552,7 @@ class Memory:
 
     def diff(self, a: str, b: str, *, tenant_id: str = DEFAULT_TENANT) -> BuildDiff:
         """What changed between two builds, and why."""
-        from muniment.packets.comparing import diff_builds
+        from muniment.packets.compare import diff_builds
 
         def why_no_rule(rule_id: str) -> str | None:
             from muniment.rules.rulebook import why_taken_out
@@ -542,7 +566,7 @@ class Memory:
     ) -> BuildDiff:
         """What a kept build would have been under another policy, on the same request and candidates."""
         from muniment.packets.builds import recompose
-        from muniment.packets.comparing import diff_builds
+        from muniment.packets.compare import diff_builds
 
         other = policy_named(self._ctx.policy, policy)
         build = self.replay(build_id, tenant_id=tenant_id)
@@ -555,7 +579,7 @@ class Memory:
 
         It looks through the newest `looked_max` builds and as many answers, of all there are.
         """
-        from muniment.packets.tracing import trace_text
+        from muniment.packets.why import trace_text
 
         return trace_text(self._ctx, tenant_id, text, user_id, looked_max)
 

@@ -87,7 +87,7 @@ class MemoryLedger:
         self, build_id: str, *, limit: int | None = None, cursor: str | None = None, tenant_id: str = DEFAULT_TENANT
     ) -> Listing[LedgerEntry]:
         """The answers that were observed with a build, oldest first; each entry's `cited` says what it names."""
-        from muniment.packets.build_listing import page_answers
+        from muniment.packets.builds import page_answers
 
         def read(asked: ListQuery) -> Iterator[Placed[LedgerEntry]]:
             return page_answers(self._ctx, tenant_id, build_id, asked)

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from muniment.contracts.snapshot import CompactionSnapshot, SnapshotValidation
     from muniment.core.listing import Listing, ListQuery, Placed
     from muniment.core.policy import Policy
-    from muniment.packets.previewing import Preview
-    from muniment.packets.turns import RunTurn, TurnKind
+    from muniment.packets.compare import Preview
+    from muniment.packets.timeline import RunTurn, TurnKind
     from muniment.runs.drift import DriftReport
     from muniment.store.context import Context
     from muniment.store.ledger import RunState
@@ -59,7 +59,7 @@ class MemoryLog:
         or a session, around the entry with a number.
         """
         from muniment.core.listing import list_query, read_listing
-        from muniment.packets.turns import TURN_KINDS, count_turns, page_turns
+        from muniment.packets.timeline import TURN_KINDS, count_turns, page_turns
 
         def read(asked: ListQuery) -> Iterator[Placed[RunTurn]]:
             return page_turns(self._ctx, tenant_id, user_id, session_id, run_id, asked)
@@ -141,7 +141,7 @@ class MemoryLog:
         """
         from muniment.core.policy import policy_named
         from muniment.packets.builds import load_build
-        from muniment.packets.previewing import Settings, preview_build
+        from muniment.packets.compare import Settings, preview_build
 
         def why_no_rule(rule_id: str) -> str | None:
             from muniment.rules.rulebook import why_taken_out

@@ -54,7 +54,7 @@ def check_ports(ids: Any, tokens: Any) -> None:
 def check_lessons(lessons: Any) -> None:
     if lessons is not None:
         require_room("learning", "a model that writes lessons")
-        from muniment.learning.outside.lesson_models import lesson_writer
+        from muniment.learning.lesson_asking import lesson_writer
 
         lesson_writer(lessons)
 

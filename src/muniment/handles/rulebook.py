@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from muniment.contracts.rules import DistillDraft, RegressionTestSpec, RuleRecord
     from muniment.core.listing import Listing, ListQuery, Placed
     from muniment.core.scope import RuleType
-    from muniment.learning.rule_state import RuleStage
-    from muniment.learning.stored_memory import StoredMemory
+    from muniment.learning.records import RuleStage, StoredMemory
     from muniment.rules._gate import CanaryVerdict
     from muniment.rules._records import (
         AdvanceReport,

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from muniment.handles.run_ledger import RunLedger
     from muniment.handles.run_log import RunLogHandle
     from muniment.handles.run_memory import RunMemory
+    from muniment.learning.recalling import Recall
+    from muniment.learning.records import IntentParts
     from muniment.memory._fact_records import Candidate
     from muniment.memory.patches import Writer
     from muniment.memory.profile import Profile
@@ -177,7 +179,7 @@ class Run:
         return self._append([draft])[0]
 
     def _cite(self, role: Any, content: Any, build: Build | str, path: str) -> Cited:
-        from muniment.packets.answering import cite
+        from muniment.packets.why import cite
 
         return cite(self._ctx, self._scope, role, content, build, path)
 
@@ -345,6 +347,25 @@ class Run:
         from muniment.memory.profile import read_profile
 
         return read_profile(self._ctx, self._scope.tenant_id, self._scope.user_id, max_tokens, purpose=purpose)
+
+    def hints(
+        self,
+        query: str | None = None,
+        *,
+        intent: IntentParts | Mapping[str, Any] | None = None,
+        features: Mapping[str, Any] | None = None,
+    ) -> Recall:
+        """What earlier judged runs leave for this one: the last that passed at such work, and lessons; `text` goes into
+        the prompt, and into the packets of planner and tool.
+
+        Without a `query` it is the last message of the user; without an `intent`, the task type is the family of work.
+        """
+        from muniment.learning.recalling import last_asked
+
+        asked = last_asked(self._ctx, self._scope) if query is None else query
+        if intent is None and self._task_type != _SILENT["task_type"]:
+            intent = {"task_family": self._task_type}
+        return self.learning.recall(asked, intent=intent, features=features)
 
     def procedure(
         self,

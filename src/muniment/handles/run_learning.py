@@ -12,10 +12,8 @@ if TYPE_CHECKING:
     from muniment.contracts.runs import RunConfig, RunCost, VerifierResult
     from muniment.core.scope import RuleType, Scope, ScopeLevel
     from muniment.learning.folding import Learned
-    from muniment.learning.lessons.records import RunLessons
     from muniment.learning.recalling import Recall
-    from muniment.learning.run_blocks import RunBlocks
-    from muniment.learning.stored_memory import IntentParts, StateParts
+    from muniment.learning.records import IntentParts, RunBlocks, RunLessons, StateParts
     from muniment.memory.patches import Writer
     from muniment.rules.selection import RuleSelection
     from muniment.store.context import Context
@@ -106,13 +104,13 @@ class RunLearning:
 
         Lessons are counted by what was drawn for the run, whatever is said here.
         """
-        from muniment.learning.recalling import Recall, tell_used
+        from muniment.learning.recalling import Recall, note_used
         from muniment.memory.patches import texts_of
 
         request_id = recalled.request.request_id if isinstance(recalled, Recall) else recalled
         if not isinstance(request_id, str):
             raise InvalidInput("wanted a recall, or its request_id", path="$.recalled")
-        tell_used(self._writer(), request_id, texts_of(memory_ids, "$.memory_ids"))
+        note_used(self._writer(), request_id, texts_of(memory_ids, "$.memory_ids"))
 
     def note(self, **parts: Iterable[str]) -> WorkingSetRecord:
         """Add facts, assumptions, constraints, decisions or open_questions to the working set on top of the stack.
@@ -207,7 +205,7 @@ class RunLearning:
 
     def lessons(self) -> RunLessons:
         """Which lessons the run had, which were held out of it to measure them, and which came of it."""
-        from muniment.learning.recall_reading import run_lessons
+        from muniment.learning.recalling import run_lessons
 
         scope = self._scope
         return self._ctx.engine.read(scope.tenant_id, lambda reader: run_lessons(reader, scope))

@@ -23,7 +23,7 @@ from muniment.core.requests import ByRule, Expect, FromOne, Request, checked, on
 from muniment.core.scope import RunMode
 from muniment.core.stats import Tally
 from muniment.errors import InvalidInput, InvalidRecord
-from muniment.learning.outside.lesson_models import lesson_writer
+from muniment.learning.lesson_asking import lesson_writer
 from muniment.learning.recalling import bucket_given, features_given, intent_given, state_given
 from muniment.rules._attempts import AgentTask, RunNotes
 from muniment.rules._records import RouteDecision, RouteRequest

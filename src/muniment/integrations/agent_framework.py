@@ -24,7 +24,7 @@ from muniment.integrations.session.functions import ECHOES, memory_functions
 from muniment.integrations.session.in_view import SentPackets
 from muniment.integrations.session.memory import Failing, SessionMemory
 from muniment.integrations.transcript import Line, Transcript
-from muniment.packets.rendering import set_apart
+from muniment.packets.render import set_apart
 
 try:
     from agent_framework import (

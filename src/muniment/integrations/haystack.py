@@ -28,7 +28,7 @@ from muniment.integrations.packages import missing
 from muniment.integrations.session.functions import memory_functions
 from muniment.integrations.session.in_view import SentPackets
 from muniment.integrations.session.memory import SessionMemory, store_of
-from muniment.packets.rendering import set_apart
+from muniment.packets.render import set_apart
 
 try:
     from haystack import component, default_from_dict, default_to_dict

@@ -24,7 +24,7 @@ from muniment.core.scope import DEFAULT_TENANT
 from muniment.integrations.live_history import compose_beside, cut_in_steps
 from muniment.integrations.packages import missing
 from muniment.integrations.transcript import Line, Transcript
-from muniment.packets.rendering import set_apart
+from muniment.packets.render import set_apart
 
 try:
     from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock

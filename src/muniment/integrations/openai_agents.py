@@ -22,7 +22,7 @@ from muniment.integrations.live_history import compose_beside
 from muniment.integrations.messages import content_text
 from muniment.integrations.packages import missing
 from muniment.integrations.transcript import Conversation, Line
-from muniment.packets.rendering import set_apart
+from muniment.packets.render import set_apart
 
 try:
     from agents.items import TResponseInputItem

@@ -24,7 +24,7 @@ from muniment.integrations.messages import content_text
 from muniment.integrations.packages import missing
 from muniment.integrations.session.functions import memory_functions
 from muniment.integrations.transcript import Conversation, Line
-from muniment.packets.rendering import set_apart
+from muniment.packets.render import set_apart
 
 try:
     from pydantic_ai import ModelRetry, RunContext

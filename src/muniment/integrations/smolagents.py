@@ -23,7 +23,7 @@ from muniment.integrations.messages import content_text
 from muniment.integrations.packages import missing
 from muniment.integrations.session.functions import ECHOES, memory_functions
 from muniment.integrations.session.memory import SessionMemory
-from muniment.packets.rendering import set_apart
+from muniment.packets.render import set_apart
 
 try:
     from smolagents import ActionStep, ChatMessage, FinalAnswerStep, MessageRole, Model, TaskStep, Tool, tool

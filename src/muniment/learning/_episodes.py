@@ -1,48 +1,47 @@
 """Episodes: what a run was asked, how it ended, what it did and which error it met, kept as fields and rendered last.
 
 A step keeps the tool's name and the arguments that are likely to come again. An argument that the task itself gave
-(`region=us`, where the user asked for us) is kept as `region as asked`: another task asks for another. The error that
-ended a failing run is a tool's own text: it is quoted with its speaker, cut to one line, and withheld where it reads
-like orders. Runs learnt above the user's level have no texts, so their steps are names alone. Pure.
+(`region=us`, where the user asked for us) is kept as `region as asked`: another task asks for another. The last
+error is a tool's own text: it is quoted with its speaker, cut to one line, and withheld where it reads like orders.
+Runs learnt above the user's level have no texts, so their steps are names alone. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from muniment.core.canonical import digest_of
 from muniment.core.record import JsonObject
 from muniment.core.text.analyzer import stop_words
 from muniment.core.text.patterns import lazy_pattern
-from muniment.learning.fold.blame import is_error, only_looks
-from muniment.learning.fold.edits import EDIT, TEXTS, edit_parts, edits_in
-from muniment.learning.fold.features import folded_words, is_asked, read_arguments
-from muniment.learning.fold.plain_names import is_plain_path, is_plain_value
-from muniment.learning.fold.wording import Clean
-from muniment.learning.stored_memory import RunFacts, StepFacts, StoredMemory
+from muniment.learning._features import folded_words, is_asked, is_error, is_plain_path, is_plain_value
+from muniment.learning.records import RunFacts, StepFacts, StoredMemory
 from muniment.store.injection import reads_like_instructions
 
 __all__ = [
     "ASKED_CHARS",
+    "Clean",
+    "Count",
     "Episode",
     "EpisodeStep",
+    "Writer",
     "asked_later",
     "did_words",
     "episode_fields",
     "episode_of",
-    "last_error",
     "passed_of",
     "read_episode",
     "render_steps",
     "said_words",
     "steps_told",
-    "task_form",
-    "tools_of",
-    "tools_told",
     "transcript",
 ]
+
+Count = Callable[[str], int]
+"""Counts the tokens of a text."""
+Clean = Callable[[str], bool]
+"""Whether a text is free of secrets, and of words that try to give orders to whoever reads it."""
 
 ASKED_CHARS = 110
 """Characters of the request that an episode shows: several have to fit into a prompt with what was done."""
@@ -56,23 +55,23 @@ _ADDS_MIN, _TEXTS_READ_MAX, _FILES_MAX = 3, 40, 4
 _PARTS_MAX, _FIRST, _LAST = 7, 2, 3
 _STRETCH_MAX = 4
 _HALF = 0.5
-_TAG = "tool:"
 _CUT = " … "
 
 _WORD = lazy_pattern(r"\w[\w'-]*")
-_PLAIN_WORD = lazy_pattern(r"[^\W\d_]+")
 _JSON_PAIR = lazy_pattern(
     r'"([A-Za-z_][\w.-]{0,40})"\s{0,4}:\s{0,4}("(?:[^"\\]|\\.){0,200}"|-?\d[\d.]{0,12}|true|false)'
 )
 _PAIR = lazy_pattern(r"(?<![\w.])([A-Za-z_][\w.]{0,40})=(\"[^\"]{0,80}\"|'[^']{0,80}'|[^,;\s]{1,80})")
-_PLAIN = lazy_pattern(r"[^\W\d_]+(?:[_ -][^\W\d_]+){0,3}|\d{1,2}")
-"""Values that are likely to come again: words and small numbers."""
+_SETTING = lazy_pattern(r"[A-Za-z]{0,3}\d{1,4}")
+"""`200`, `v2`, `d40`: a setting is shown as it was, though no contrast is drawn by it."""
 _FILE = lazy_pattern(
     r"(?<![\w./-])(?:[\w.-]{1,60}/){0,8}[\w-]{1,60}\.(?:py|pyi|ipynb|js|jsx|ts|tsx|go|rs|java|kt|rb|php|c|cc|cpp|h|hpp|cs|sh"
     r"|sql|md|rst|txt|json|toml|ya?ml|ini|cfg|csv|html|css|xml|xlsx|pdf)(?![\w/])"
 )
 _ERROR_NAME = lazy_pattern(r"\b[A-Z]\w{0,60}(?:Error|Exception)\b")
 _SPACE = lazy_pattern(r"\s+")
+_ENDS = "?!…？！。"
+"""Ends of a sentence without a full stop."""
 _DIGIT = lazy_pattern(r"\d")
 
 
@@ -100,28 +99,24 @@ class Episode(NamedTuple):
     is_cut: bool
     """Steps in the middle are left out: half a way is another way."""
     error: tuple[str, str]
-    """The tool that ended a failing run with an error, and its words; empty where there is none."""
+    """The tool that answered the last error, and its words; empty where there is none."""
     answer: str
     """The first words of the answer of a run that called nothing."""
-    task: str
-    """The same for requests that differ in numbers, case and spacing alone."""
-    given: Mapping[str, Any]
-    """What the caller knew of the task before the run acted."""
 
     @property
     def did(self) -> str:
         if not self.steps:
             return f'Answered: "{self.answer}"' if self.answer else "Called nothing"
-        verb = "Only looked" if all(only_looks(step.tool) for step in self.steps) else "Did"
-        return f"{verb}: {render_steps(self.steps, is_cut=self.is_cut)}"
+        return f"Did: {render_steps(self.steps, is_cut=self.is_cut)}"
 
     @property
     def ending(self) -> str:
-        """How a failing run ended, as a sentence; empty where no call answered an error."""
+        """The error that ended a failing run, or that a passing run got past, as a sentence; empty without one."""
         tool, said = self.error
-        if not tool or self.outcome != "failed":
+        if not tool:
             return ""
-        return f'It failed after {tool}, which answered "{said}".' if said else f"It failed after {tool}."
+        answered = f'{tool} answered "{said}"' if said else f"{tool} failed"
+        return f"It got past an error: {answered}." if self.outcome == "passed" else f"At the end {answered}."
 
     @property
     def text(self) -> str:
@@ -131,12 +126,35 @@ class Episode(NamedTuple):
         ended = f"{ended}: {', '.join(self.reasons)}" if self.reasons else ended
         return " ".join(part for part in (f"Asked: {asked}", f"{ended}.", f"{self.did}.", self.ending) if part)
 
-    @property
-    def way(self) -> tuple[EpisodeStep, ...]:
-        """The steps in order, each once where it came again at once; empty where some are left out."""
-        if self.is_cut:
-            return ()
-        return tuple(step for before, step in pairwise((None, *self.steps)) if step is not None and step != before)
+
+class Writer(NamedTuple):
+    """Writes within a budget, in one line, without what may not be quoted."""
+
+    count: Count
+    tokens_max: int
+    clean: Clean
+
+    def quote(self, text: str | None, chars_max: int) -> str:
+        """Somebody's words in one line, cut between words; nothing where they may not be quoted."""
+        line = _SPACE.sub(" ", text or "").strip()
+        if not line or not self.clean(line):
+            return ""
+        if len(line) <= chars_max:
+            return line.rstrip(".")
+        cut = line[:chars_max]
+        return f"{cut[: cut.rfind(' ')] if ' ' in cut else cut}…"
+
+    def join(self, sentences: Sequence[str]) -> str:
+        """The sentences as far as they fit, the first at least in part; the last go first."""
+        kept = [sentence if sentence[-1] in _ENDS else f"{sentence}." for sentence in sentences if sentence]
+        while len(kept) > 1 and self.count(" ".join(kept)) > self.tokens_max:
+            kept.pop()
+        text = " ".join(kept)
+        chars = len(text)
+        while chars and self.count(text) > self.tokens_max:
+            chars = chars * 3 // 4
+            text = f"{text[:chars].rstrip('…')}…"
+        return text
 
 
 # -- from a run ---------------------------------------------------------------------------------------
@@ -156,14 +174,10 @@ def episode_fields(run: RunFacts, clean: Clean, request: str) -> JsonObject:
         fields["reasons"] = reasons
     if is_cut:
         fields["cut"] = True
-    if outcome == "failed" and (error := last_error(calls, clean)) is not None:
+    if (error := _last_error(calls, clean)) is not None:
         fields["error"] = dict(zip(("tool", "said"), error, strict=True))
     if not calls and (answer := _answer([step.text for step in reversed(run.steps) if step.text], clean)):
         fields["answer"] = answer
-    if run.asked_form is not None:  # what is learnt above the user has no form, and holds nobody's words
-        fields["task"] = run.asked_form
-        if given := {name: value for name, value in run.given_features.items() if _is_short(value)}:
-            fields["given"] = given
     return fields
 
 
@@ -181,34 +195,19 @@ def steps_told(run: RunFacts, clean: Clean) -> tuple[list[EpisodeStep], bool]:
 
 def _told(step: StepFacts, asked: str) -> EpisodeStep:
     failed = is_error(step)
-    if only_looks(step.action):
-        return EpisodeStep(step.action, (), failed)
-    written = [] if failed or not step.detail else _written(step.detail)
     given = []
     for name, value in _arguments(step.detail or ""):
-        if name in TEXTS and written:
-            continue
         if is_asked(value, asked):
             given.append(f"{name} as asked")
         elif _is_telling(value):
             given.append(f"{name}={value}")
-    return EpisodeStep(step.action, (*given[:_SHOWN_ARGS_MAX], *written), failed)
-
-
-def _written(detail: str) -> list[str]:
-    """The first line that a call put into a file."""
-    edits = (edit_parts(name.removeprefix(EDIT)) for name in edits_in(read_arguments(detail)))
-    return [f"wrote `{line}`" for path, line, _ in edits if line and is_plain_path(path)][:1]
+    return EpisodeStep(step.action, tuple(given[:_SHOWN_ARGS_MAX]), failed)
 
 
 def _is_telling(value: str) -> bool:
     if _FILE.fullmatch(value) is not None:
         return is_plain_path(value)
-    return _PLAIN.fullmatch(value) is not None and is_plain_value(value)
-
-
-def _is_short(value: Any) -> bool:
-    return isinstance(value, bool | int) or (isinstance(value, str) and len(value) <= _VALUE_CHARS_MAX)
+    return is_plain_value(value) or _SETTING.fullmatch(value) is not None
 
 
 def _step_wire(step: EpisodeStep) -> JsonObject:
@@ -218,7 +217,7 @@ def _step_wire(step: EpisodeStep) -> JsonObject:
     return said | {"failed": True} if step.failed else said
 
 
-def last_error(calls: Sequence[StepFacts], clean: Clean) -> tuple[str, str] | None:
+def _last_error(calls: Sequence[StepFacts], clean: Clean) -> tuple[str, str] | None:
     """The tool of the last call that failed, and its answer as it may be quoted; None where every call held."""
     broken = next((step for step in reversed(calls) if is_error(step) and (step.text or step.ok is False)), None)
     if broken is None:
@@ -246,12 +245,6 @@ def _answer(texts: Sequence[str], clean: Clean) -> str:
     return "" if _DIGIT.search(said) or not clean(said) else said
 
 
-def task_form(request: str) -> str | None:
-    """A digest of the words of a request without its numbers; None where nothing is left."""
-    words = _PLAIN_WORD.findall(request.casefold())
-    return digest_of(words)[:16] if words else None
-
-
 # -- from a record ------------------------------------------------------------------------------------
 
 
@@ -264,7 +257,7 @@ def read_episode(record: Mapping[str, Any]) -> Episode | None:
     steps, outcome = record.get("steps"), record.get("outcome")
     if not isinstance(steps, list | tuple) or not isinstance(outcome, str):
         return None
-    error, given = record.get("error"), record.get("given")
+    error = record.get("error")
     named = (error.get("tool"), error.get("said")) if isinstance(error, Mapping) else ("", "")
     return Episode(
         request=str(record.get("request") or "not quoted"),
@@ -274,8 +267,6 @@ def read_episode(record: Mapping[str, Any]) -> Episode | None:
         is_cut=record.get("cut") is True,
         error=(str(named[0] or ""), str(named[1] or "")),
         answer=str(record.get("answer") or ""),
-        task=str(record.get("task") or ""),
-        given=given if isinstance(given, Mapping) else {},
     )
 
 
@@ -294,13 +285,6 @@ def passed_of(memory: StoredMemory) -> bool | None:
         if isinstance(tags, list | tuple) and word in tags:
             return word == "pass"
     return rate >= _HALF if not memory.with_tally.n and isinstance(rate, int | float) else None
-
-
-def tools_told(memory: StoredMemory) -> frozenset[str]:
-    """The tools that an episode's run called."""
-    tags = memory.record.get("tags")
-    named = tags if isinstance(tags, list | tuple) else ()
-    return frozenset(tag[len(_TAG) :] for tag in named if isinstance(tag, str) and tag.startswith(_TAG))
 
 
 # -- rendering ----------------------------------------------------------------------------------------
@@ -390,11 +374,6 @@ def transcript(run: RunFacts, clean: Clean) -> str:
     if not clean("\n".join((said, *did))):
         said, did = said if clean(said) else "", [piece for piece in did if clean(piece)]
     return "\n".join(part for part in (said, _within(did, "; ", DID_CHARS_MAX)) if part)
-
-
-def tools_of(steps: Iterable[StepFacts]) -> frozenset[str]:
-    """The tools that these steps called."""
-    return frozenset(step.action for step in steps if step.kind == "call")
 
 
 def _arguments(line: str) -> Iterator[tuple[str, str]]:

@@ -19,8 +19,7 @@ from muniment.core.canonical import digest
 from muniment.core.policy import LessonPolicy
 from muniment.core.stats import Comparison
 from muniment.learning.keys import read_intent_key
-from muniment.learning.lesson_state import LessonArm, LessonStage, LessonState, LessonUse
-from muniment.learning.stored_memory import StoredMemory
+from muniment.learning.records import LessonArm, LessonStage, LessonState, LessonUse, StoredMemory
 
 __all__ = [
     "CONFLICT_CODES",
@@ -29,10 +28,8 @@ __all__ = [
     "draw_arms",
     "fits_any_run",
     "is_lesson",
-    "is_tried",
     "left_idle",
     "next_state",
-    "outlived",
     "stage_of",
     "started",
 ]
@@ -49,7 +46,7 @@ MoveReason = Literal[
     "history_changed",
     "not_reached",
 ]
-_OUTLIVED_RUNS = 100
+_IDLE_RUNS_MAX = 60
 _ORDER: tuple[LessonStage, ...] = ("trial", "active", "suspended")
 _SIDES = {"had": "candidate", "held_out": "baseline"}
 
@@ -84,11 +81,6 @@ def stage_of(memory: StoredMemory) -> LessonStage:
     if memory.status == "pinned" or memory.lesson is None:
         return "active"
     return memory.lesson.stage
-
-
-def is_tried(memory: StoredMemory) -> bool:
-    """Was it handed out as a lesson?"""
-    return memory.lesson is not None and memory.lesson.stage != "candidate"
 
 
 def draw_arms(memories: Iterable[StoredMemory], run_id: str, policy: LessonPolicy) -> tuple[LessonArm, ...]:
@@ -139,9 +131,9 @@ def started(family: Iterable[StoredMemory], now: str) -> tuple[str, Move] | None
     return first.id, Move(LessonState(stage="trial", since=now, why="no other of its family is on trial"), "place_free")
 
 
-def left_idle(memory: StoredMemory, runs: int, policy: LessonPolicy, now: str) -> Move | None:
-    """The end of a trial that nobody came to: others fit the runs of its family better, and it holds their place."""
-    if stage_of(memory) != "trial" or runs < policy.trial_idle_max:
+def left_idle(memory: StoredMemory, runs: int, now: str) -> Move | None:
+    """The end of a trial whose condition held in none of the last runs of its family: it holds their place."""
+    if stage_of(memory) != "trial" or runs < _IDLE_RUNS_MAX:
         return None
     return _moved("retired", now, "not_reached", f"it came first in none of the last {runs} runs of its family")
 
@@ -202,16 +194,3 @@ def _words(uses: Sequence[LessonUse]) -> str:
 
 def _moved(stage: LessonStage, now: str, reason: MoveReason, why: str) -> Move:
     return Move(LessonState(stage=stage, since=now, why=why), reason)
-
-
-def outlived(memories: Iterable[StoredMemory], runs: Sequence[str]) -> frozenset[str]:
-    """Ids of lessons that ended so many runs ago that what they said may be proposed anew, as another lesson.
-
-    `runs` are the instants of the runs it would be learnt from.
-    """
-    ended = [each for each in memories if each.lesson is not None and each.lesson.stage == "retired"]
-    return frozenset(
-        each.id
-        for each in ended
-        if each.lesson is not None and sum(at > each.lesson.since for at in runs) >= _OUTLIVED_RUNS
-    )

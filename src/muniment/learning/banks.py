@@ -14,9 +14,7 @@ from muniment.core.ports.rows import select, texts
 from muniment.core.ports.schema import ITEMS, SESSIONS
 from muniment.core.scope import bank_holder, bank_scope, is_bank, owners_seen
 from muniment.errors import NotFound
-from muniment.learning.lesson_state import LessonState
-from muniment.learning.rule_state import CanaryPlan
-from muniment.learning.stored_memory import STORES, StoredMemory, Tally
+from muniment.learning.records import STORES, CanaryPlan, LessonState, StoredMemory, Tally
 from muniment.store.append import append_in, lock_users, opening_draft
 from muniment.store.items import Item, latest, lock_memory, lock_shared, select_items, stream_items
 from muniment.store.ledger import MEMORY_KEPT, EntryDraft, ToolCall
@@ -24,7 +22,7 @@ from muniment.store.ledger import MEMORY_KEPT, EntryDraft, ToolCall
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope
-    from muniment.learning.stored_memory import MemoryKind, Store
+    from muniment.learning.records import MemoryKind, Store
     from muniment.store.admission import Admitted
     from muniment.store.context import Context
 

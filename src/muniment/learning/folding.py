@@ -29,22 +29,23 @@ from muniment.core.ports.schema import ENTRIES
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.core.scope import bank_owner, owners_seen
 from muniment.errors import Conflict, InvalidInput, StorageFailure
-from muniment.learning._trials import outlived
+from muniment.learning._distill import Folded, plan_fold, with_report
+from muniment.learning._features import with_features
+from muniment.learning._lesson_writing import KeptLesson, LessonReport, keep_lessons
+from muniment.learning._operations import named_traces
 from muniment.learning.banks import find_memory, lock_banks, memory_drafts, write_bank
-from muniment.learning.fold.distill import BankIds
-from muniment.learning.fold.features import with_features
-from muniment.learning.fold.payloads import named_traces
-from muniment.learning.fold.planning import Folded, fold, with_lessons
-from muniment.learning.fold.run_logs import (
+from muniment.learning.event_logs import (
     Finished,
+    LogWindow,
     Recalled,
     build_capsule,
     build_event_log,
     build_facts,
+    peer_of,
+    stream_logs,
     without_words,
 )
-from muniment.learning.fold.triggers import Moment, triggers_of
-from muniment.learning.keys import intent_key
+from muniment.learning.keys import BankIds, intent_key
 from muniment.learning.learn_requests import (
     LearnRequest,
     Verdict,
@@ -54,15 +55,19 @@ from muniment.learning.learn_requests import (
     learning_failed,
     with_verdict,
 )
-from muniment.learning.lesson_asking import LessonsAsked, ask_lessons, told
-from muniment.learning.lesson_moving import Moves, bank_arms, lesson_moves, with_moves
-from muniment.learning.lesson_sharing import banks_beside, family_lessons, tell_beside
-from muniment.learning.log_reading import peer_of
+from muniment.learning.lesson_asking import LessonsAsked, ask_lessons, with_fates
+from muniment.learning.lesson_moving import (
+    Moves,
+    bank_arms,
+    banks_beside,
+    count_in_other_bank,
+    lesson_moves,
+    with_moves,
+)
 from muniment.learning.plans import applied_draft, find_plan, run_plan, version_of
 from muniment.learning.projection import core_name, trace_id_of
-from muniment.learning.recall_reading import latest_recall
-from muniment.learning.rule_state import RuleArm
-from muniment.learning.stored_memory import RunFacts, StoredMemory
+from muniment.learning.recalling import latest_recall
+from muniment.learning.records import RuleArm, RunFacts, StoredMemory
 from muniment.memory.patches import Decided, append_decided, draft_patch
 from muniment.packets.builds import builds_of_run
 from muniment.store.injection import has_injection_form
@@ -77,8 +82,7 @@ if TYPE_CHECKING:
     from muniment.core.policy import LearnPolicy
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope
-    from muniment.learning.lessons.uses import UseArm
-    from muniment.learning.proposals.records import LessonReport
+    from muniment.learning.uses import UseArm
     from muniment.memory.patches import Writer
     from muniment.store.context import Context
     from muniment.store.ledger import EntryDraft, LedgerEntry
@@ -122,7 +126,6 @@ class _FoldInputs(NamedTuple):
     finished: Finished
     facts: RunFacts
     peers: list[RunFacts]
-    existing: list[StoredMemory]
     entry_ids: tuple[str, ...]
     arms: tuple[Mapping[str, Any], ...]
     """Of each rule that applied to the run: its arm, and the bank that holds it."""
@@ -216,24 +219,29 @@ def _see(ctx: Context, scope: Scope, asked: LearnRequest) -> _FoldInputs:
         facts = with_features(build_facts(finished))
         if asked.level != "user":
             facts = without_words(facts)
-        bodies = list_event_logs(reader, owner, name, policy.fold.peers_max + 1)
-        peers = [
-            peer_of(body["facts"])
-            for body in bodies
-            if body["is_final"] and body["facts"]["trace_id"] != facts.trace_id
-        ]
-        existing = family_lessons(reader, owner, facts, policy)
-        peers = [peer for peer in peers if _is_alike(peer, facts) and _may_teach(peer, policy)]
-        peers = peers[: policy.fold.peers_max]
+        peers = _peers(reader, owner, name, facts, policy)
         ids = tuple(entry.id for entry in entries)
         beside = banks_beside(reader, scope, owner, facts, recalled, policy) if asked.is_final else ()
-        return _FoldInputs(finished, facts, peers, existing, ids, tuple(rules.get("arms", ())), recalled, beside)
+        return _FoldInputs(finished, facts, peers, ids, tuple(rules.get("arms", ())), recalled, beside)
 
     return ctx.engine.read(scope.tenant_id, work)
 
 
+def _peers(reader: Reader, owner: str, name: str | None, facts: RunFacts, policy: LearnPolicy) -> list[RunFacts]:
+    """The newest runs of the same work, one by one, until there are enough: those of other domains take no place."""
+    logs = stream_logs(reader, LogWindow(owner, name=name) if name is not None else LogWindow(owner))
+    found = []
+    for _, body in logs:
+        peer = peer_of(body["facts"])
+        if peer.trace_id != facts.trace_id and _is_alike(peer, facts) and _may_teach(peer, policy):
+            found.append(peer)
+        if len(found) == policy.fold.peers_max:
+            break
+    return found
+
+
 def _is_alike(peer: RunFacts, facts: RunFacts) -> bool:
-    """Is it the same kind of work? What one of them does not say of it does not speak against it."""
+    """Whether it is the same kind of work. A part that one of them does not name does not speak against it."""
     theirs, ours = peer.intent.domain_tag, facts.intent.domain_tag
     return theirs is None or ours is None or theirs == ours
 
@@ -349,12 +357,7 @@ def _learn_run(ctx: Context, scope: Scope, asked: LearnRequest, ending: Ending |
         lessons = asked_of[seen.entry_ids]
         now = ctx.now()
         owner = bank_owner(scope, asked.level)
-        folded = _fold(ctx, scope.tenant_id, owner, seen, asked, now, lessons)
-        if asked.ws_id is not None:
-            folded = folded._replace(result=folded.result.model_copy(update={"ws_id": asked.ws_id}))
-        report = None if lessons is None else told(lessons, folded.lessons)
-        if report is not None:
-            folded = folded._replace(result=with_lessons(folded.result, report))
+        folded, report = _fold(ctx, scope.tenant_id, owner, seen, asked, now, lessons)
         ready = _Ready(scope, owner, seen, folded, now, asked.is_final, report, asked.verdict)
         work = partial(_write_and_end, ctx, ready, ending)
         learned, has_ended = ctx.engine.write(scope.tenant_id, work)
@@ -383,47 +386,45 @@ def _fold(
     asked: LearnRequest,
     now: str,
     lessons: LessonsAsked | None,
-) -> Folded:
-    """The fold, computed again where what it would write is there already, out of sight, or was forgotten."""
+) -> tuple[Folded, LessonReport | None]:
     trigger = asked.trigger or _trigger(seen, asked, ctx.policy.learn)
     if not asked.is_final:  # the next one of this run is another fold
         trigger = trigger.model_copy(update={"details": f"after {len(seen.entry_ids)} events"})
-    known = {memory.id: memory for memory in seen.existing}
-    place = BankIds(f"{tenant_id}\n{owner}", outlived(seen.existing, [peer.at for peer in seen.peers]))
-    while True:
-        folded = fold(
+
+    def work(reader: Reader) -> tuple[Folded, list[KeptLesson]]:
+        ids = BankIds(f"{tenant_id}\n{owner}", lambda id_: _is_erased(reader, id_))
+        written = () if lessons is None else lessons.lessons
+        ttl = ctx.policy.learn.tactic_ttl
+        kept = keep_lessons(written, lambda id_: _held(reader, owner, id_), ids, now=now, ttl=ttl)
+        folded = plan_fold(
             seen.facts,
             seen.peers,
-            list(known.values()),
             trigger,
             ctx.policy.learn,
             now=now,
             count_tokens=ctx.counter.count,
             clean=_is_clean,
-            written=() if lessons is None else lessons.lessons,
-            tools=() if lessons is None else lessons.tools,
-            place=place,
+            lessons={each.id: each.record for each in kept if each.record is not None},
+            ids=ids,
         )
-        ids = sorted(_proposed(folded) - known.keys())
-        there, erased = ctx.engine.read(tenant_id, lambda reader, ids=ids: _met(reader, owner, ids))  # type: ignore[misc]
-        if not erased and not there:
-            return folded
-        known |= there
-        place = place._replace(erased=place.erased | erased)
+        return folded, kept
+
+    folded, kept = ctx.engine.read(tenant_id, work)
+    if asked.ws_id is not None:
+        folded = folded._replace(result=folded.result.model_copy(update={"ws_id": asked.ws_id}))
+    report = None if lessons is None else with_fates(lessons, kept)
+    return (folded if report is None else folded._replace(result=with_report(folded.result, report))), report
 
 
-def _met(reader: Reader, owner: str, ids: Sequence[str]) -> tuple[dict[str, StoredMemory], frozenset[str]]:
-    """Of these ids, the records of the bank that have them, and those whose own was forgotten."""
-    held = {id_: find_memory(reader, (owner,), id_) for id_ in ids}
-    there = {id_: each.memory for id_, each in held.items() if each is not None}
-    items = (latest(reader, id_) for id_ in ids if id_ not in there)
-    return there, frozenset(item.id for item in items if item is not None and item.body is None)
+def _held(reader: Reader, owner: str, id_: str) -> StoredMemory | None:
+    held = find_memory(reader, (owner,), id_)
+    return None if held is None else held.memory
 
 
-def _proposed(folded: Folded) -> set[str]:
-    """The ids that a fold would write under."""
-    written = {id_ for action in folded.plan.actions if action.op == "WRITE" for id_ in action.target_ids or ()}
-    return written | {draft.draft_id for draft in folded.drafts}
+def _is_erased(reader: Reader, id_: str) -> bool:
+    """Whether the record of this id was forgotten: its id is not used again."""
+    item = latest(reader, id_)
+    return item is not None and item.body is None
 
 
 def _is_clean(text: str) -> bool:
@@ -448,17 +449,14 @@ class _Ready(NamedTuple):
 
 def _trigger(seen: _FoldInputs, asked: LearnRequest, policy: LearnPolicy) -> FoldTrigger:
     """Why a run that ends is folded: a failure that came back, a budget that ran out, or its end."""
-    facts = seen.facts
+    facts, recent = seen.facts, [each.cluster_id for each in seen.peers]
     budget = (asked.budgets or {}).get("tokens")
-    clusters = [each.cluster_id for each in (facts, *seen.peers) if each.cluster_id is not None]
-    moment = Moment(
-        has_ended=True,
-        spent=facts.cost,
-        budget=budget,
-        cluster_id=facts.cluster_id,
-        recent_clusters=clusters,
-    )
-    return triggers_of(moment, policy.fold)[0]
+    times = 0 if facts.cluster_id is None else 1 + recent.count(facts.cluster_id)
+    if times >= policy.fold.cluster_min:
+        return FoldTrigger(kind="fail_cluster", details=f"{facts.cluster_id} seen {times} times")
+    if budget is not None and facts.cost >= budget:
+        return FoldTrigger(kind="budget_hit", details=f"{facts.cost:g} of {budget:g} spent")
+    return FoldTrigger(kind="end_of_run", details="the run has ended")
 
 
 def _write_and_end(ctx: Context, ready: _Ready, ending: Ending | None, tx: Transaction) -> tuple[Learned | None, bool]:
@@ -498,7 +496,7 @@ def _write(ctx: Context, tx: Transaction, ready: _Ready) -> Learned | None:
     if is_final and seen.facts.verdict is not None:  # once, and only by what a verifier said
         arms = bank_arms(tx, (owner, *seen.beside), seen.facts, seen.recalled)
         own = arms.get(owner, ())
-        moves = lesson_moves(tx, owner, seen.facts, own, seen.existing, folded.payloads, ctx.policy.learn, now)
+        moves = lesson_moves(tx, owner, seen.facts, own, folded.payloads, ctx.policy.learn, now)
     plan = with_moves(folded.plan, moves.actions)
     ran = run_plan(ctx, tx, owner, plan, folded.payloads, now, stages=moves.stages)
     log = build_event_log(seen.finished, folded.result, ran.applied.records)
@@ -519,7 +517,9 @@ def _write(ctx: Context, tx: Transaction, ready: _Ready) -> Learned | None:
     ]
     write_bank(ctx, tx, scope.tenant_id, owner, drafts)
     for other in seen.beside:
-        tell_beside(ctx, tx, scope.tenant_id, other, seen.facts, arms.get(other, ()), _task_digest(scope, seen), now)
+        count_in_other_bank(
+            ctx, tx, scope.tenant_id, other, seen.facts, arms.get(other, ()), _task_digest(scope, seen), now
+        )
     return Learned(log, capsule, folded.result, plan, ran.applied.records)
 
 

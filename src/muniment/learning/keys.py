@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import count
 from typing import Any, Literal, NamedTuple, TypeVar
 from unicodedata import normalize
 
-from muniment.core.canonical import digest
+from muniment.core.canonical import digest, short_id
 from muniment.core.instants import format_instant, parse_instant
 from muniment.core.limits import remembered
 from muniment.errors import InvalidInput
-from muniment.learning.stored_memory import IntentParts, StateParts, StoredMemory
+from muniment.learning.records import IntentParts, RunFacts, StateParts, StoredMemory
 
 __all__ = [
+    "ANYWHERE",
     "DAYS_MAX",
+    "BankIds",
     "Likeness",
     "Ttl",
     "clashes",
@@ -24,6 +27,7 @@ __all__ = [
     "intent_key",
     "intent_likeness",
     "key_hash",
+    "keys_of",
     "name_key",
     "parse_intent_key",
     "parse_state_key",
@@ -32,6 +36,8 @@ __all__ = [
     "read_state_key",
     "rule_intent_key",
     "rule_place_key",
+    "shared_intent",
+    "shared_keys_of",
     "state_compat",
     "state_key",
     "ttl_text",
@@ -389,3 +395,41 @@ def has_expired(memory: StoredMemory, now: str | datetime) -> bool:
 
 def _refusal(text: str, path: str, reason: str, words: str) -> InvalidInput:
     return InvalidInput(f"{text!r:.60} {words}", path=path, hint=_HINT, details={"reason": reason})
+
+
+# -- of a run -----------------------------------------------------------------------------------------
+
+
+def keys_of(run: RunFacts) -> dict[str, str]:
+    """The keys a record of this run is found by; a part that says nothing makes none."""
+    keys = {"bucket_key": run.bucket_key}
+    if any(value is not None for _, value in run.intent):
+        keys["intent_key"] = intent_key(run.intent)
+    if any(value is not None for _, value in run.state):
+        keys["state_key"] = state_key(run.state)
+    return {name: key for name, key in keys.items() if key is not None}
+
+
+def shared_intent(intent: IntentParts) -> IntentParts:
+    """The parts that runs have in common which are compared: domain and family; tools and form may differ."""
+    known = {"domain_tag": intent.domain_tag, "task_family": intent.task_family}
+    return IntentParts.model_validate({name: value for name, value in known.items() if value is not None})
+
+
+def shared_keys_of(run: RunFacts) -> dict[str, str]:
+    """The keys of a lesson of this run: it holds for all runs of the same work."""
+    return keys_of(run.model_copy(update={"intent": shared_intent(run.intent)}))
+
+
+class BankIds(NamedTuple):
+    """Derived ids of one bank: two banks that learn alike keep two records, and a forgotten id is not used again."""
+
+    name: str = ""
+    is_erased: Callable[[str], bool] = lambda _id: False
+
+    def id_of(self, prefix: str, parts: Sequence[Any]) -> str:
+        ids = (short_id(prefix, [self.name, *parts, *([number] if number else [])]) for number in count())
+        return next(id_ for id_ in ids if not self.is_erased(id_))
+
+
+ANYWHERE = BankIds()

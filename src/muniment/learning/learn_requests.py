@@ -26,10 +26,15 @@ from muniment.errors import (
     RunFinished,
 )
 from muniment.learning.keys import read_intent_key, read_state_key
-from muniment.learning.recall_reading import latest_recall
-from muniment.learning.recalling import bucket_named, check_small, features_given, intent_given, state_given
-from muniment.learning.run_blocks import RunBlocks
-from muniment.learning.stored_memory import IntentParts, StateParts
+from muniment.learning.recalling import (
+    bucket_named,
+    check_small,
+    features_given,
+    intent_given,
+    latest_recall,
+    state_given,
+)
+from muniment.learning.records import IntentParts, RunBlocks, StateParts
 from muniment.memory.patches import Decided, cleaned, draft_patch, need_grant, write_patches
 from muniment.store.items import latest, select_items
 from muniment.store.ledger import OUTPUT_VERIFIED
@@ -193,7 +198,7 @@ def _record(given: Any, kind: type[R], path: str) -> R:
 
 def _lessons(writer: Writer, given: Any) -> Any:
     """Who writes lessons of the run: whom the caller names, else whom the store was opened with. It is checked now."""
-    from muniment.learning.outside.lesson_models import lesson_writer
+    from muniment.learning.lesson_asking import lesson_writer
 
     named = writer.ctx.lessons if given is None else given
     return lesson_writer(named, writer.ctx.policy.learn.writing)

@@ -19,20 +19,26 @@ from muniment.core.record import RULECRAFT_VERSION, Absent, Items, Record
 from muniment.core.requests import Expect, Request, TextOrNone, checked
 from muniment.core.scope import bank_level, bank_names
 from muniment.errors import Conflict, Forgotten, InvalidInput, LessonRefused, NotFound
-from muniment.learning.banks import list_memories, lock_bank, write_bank
-from muniment.learning.fold.distill import BankIds, shared_keys_of
-from muniment.learning.keys import intent_key
+from muniment.learning._lesson_writing import (
+    CheckedLesson,
+    KeptLesson,
+    LessonProposal,
+    Refused,
+    ShownEvent,
+    ShownRun,
+    check_lesson,
+    check_words,
+    keep_lessons,
+    lesson_text,
+)
+from muniment.learning.banks import find_memory, lock_bank, write_bank
+from muniment.learning.event_logs import peer_of
+from muniment.learning.keys import BankIds, intent_key, shared_keys_of
 from muniment.learning.lesson_asking import shown_event, standards_of
-from muniment.learning.log_reading import peer_of
 from muniment.learning.plans import ended_draft, made_draft, run_plan
-from muniment.learning.projection import core_name, trace_id_of
-from muniment.learning.proposals.checks import Refused, check_lesson, check_words
-from muniment.learning.proposals.forbidding import advice_of
-from muniment.learning.proposals.keeping import Keeping, KeptLesson, keep_lessons
-from muniment.learning.proposals.likes import CheckedLesson, lesson_id, lesson_text
-from muniment.learning.proposals.records import LessonProposal, ShownEvent, ShownRun
+from muniment.learning.projection import trace_id_of
 from muniment.learning.recalling import bucket_named, intent_given
-from muniment.learning.stored_memory import IntentParts, RunFacts
+from muniment.learning.records import IntentParts, RunFacts
 from muniment.memory.patches import texts_of
 from muniment.runs.snapshots import run_item
 from muniment.store.items import latest
@@ -42,7 +48,7 @@ from muniment.store.reading import list_entries
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope
-    from muniment.learning.stored_memory import StoredMemory
+    from muniment.learning.records import StoredMemory
     from muniment.store.context import Context
     from muniment.store.ledger import LedgerEntry
 
@@ -62,7 +68,6 @@ _HINTS: Mapping[str, str] = {
     "no_condition": "say when it holds (when=), or for which kind of work (intent=)",
     "not_in_evidence": "cite the event that says it, or leave evidence out: then its trial alone decides",
     "nobody_called_it": "cite a run that called it, or leave evidence out",
-    "forbids_solution": "say in which case to leave it: a run that passed did it",
     "repeats_an_event": "say what to do in your own words",
     "tried_before": "`undo` the plan that retired it, or say it for another case",
     "too_long": "one sentence is enough",
@@ -130,13 +135,13 @@ def add_lesson(
     named = intent_given(intent)
     bucket = _bucket(bucket_key)
     cited = _cited(ctx, scope.tenant_id, owner, ids)
-    keys, kind_of_work = _keys(named, bucket, cited.facts)
+    keys = _keys(named, bucket, cited.facts)
     said = " ".join(asked.text.split())
-    proposal = LessonProposal(said, words, cited.event_ids, advice_of(said))
+    proposal = LessonProposal(said, words, cited.event_ids)
     _check(ctx, proposal, cited, is_bound=bool(predicates) or "intent_key" in keys)
     proposal = proposal._replace(event_ids=cited.event_ids[:_EVIDENCE_MAX])
     traces = tuple(run.trace_id for run in cited.runs)
-    lesson = CheckedLesson(proposal, "person", traces, keys, kind_of_work, predicates)
+    lesson = CheckedLesson(proposal, "person", traces, keys, predicates)
     return ctx.engine.write(scope.tenant_id, lambda tx: _write(ctx, tx, scope.tenant_id, owner, lesson, cited))
 
 
@@ -158,7 +163,7 @@ def _bucket(given: Any) -> str | None:
         raise InvalidInput(error.message, path="$.bucket_key", hint=error.hint) from None
 
 
-def _keys(named: IntentParts, bucket: str | None, facts: Sequence[RunFacts]) -> tuple[dict[str, str], str]:
+def _keys(named: IntentParts, bucket: str | None, facts: Sequence[RunFacts]) -> dict[str, str]:
     """The kind of work it is kept for: as the person says, else that of the runs it cites, where they are of one."""
     if any(value is not None for _, value in named):
         work = intent_key(named)
@@ -166,7 +171,7 @@ def _keys(named: IntentParts, bucket: str | None, facts: Sequence[RunFacts]) -> 
         shared = {shared_keys_of(each).get("intent_key", "") for each in facts}
         work = shared.pop() if len(shared) == 1 else ""
     keys = {"intent_key": work, "bucket_key": bucket}
-    return {name: key for name, key in keys.items() if key}, work
+    return {name: key for name, key in keys.items() if key}
 
 
 # -- evidence -----------------------------------------------------------------------------------------
@@ -235,16 +240,15 @@ def _facts(ctx: Context, tenant_id: str, owner: str, trace_id: str) -> RunFacts 
 
 
 def _check(ctx: Context, proposal: LessonProposal, cited: _Cited, *, is_bound: bool) -> None:
-    standards = standards_of(ctx, is_bound=is_bound)._replace(must_contrast=False)
+    standards = standards_of(ctx, is_bound=is_bound)
     if cited.runs:
-        passing = frozenset(
+        called = frozenset(
             feature.name.removeprefix("tool:")
             for facts in cited.facts
-            if facts.passed
             for feature in facts.features
             if feature.name.startswith("tool:")
         )
-        refusal = check_lesson(proposal, cited.runs, passing, standards)
+        refusal = check_lesson(proposal, cited.runs, called, standards)
     else:
         refusal = check_words(proposal, standards)
     if refusal is not None:
@@ -270,13 +274,11 @@ def _write(
     gone = [id_ for id_ in cited.event_ids if (row := get(tx, ENTRIES, (id_,))) is None or row.receipt_id is not None]
     if gone:
         raise Forgotten(f"the event {gone[0]} was forgotten meanwhile", path="$.evidence")
-    now, policy = ctx.now(), ctx.policy.learn
-    place = _place(tx, tenant_id, owner, lesson)
-    tools = frozenset(event.tool for run in cited.runs for event in run.calls if event.tool is not None)
-    keeping = Keeping(place, now, policy.tactic_ttl, policy.writing.likeness_min, tools)
-    kept = keep_lessons([lesson], _existing(tx, owner, lesson), {}, keeping)[0]
+    now = ctx.now()
+    ids = BankIds(f"{tenant_id}\n{owner}", lambda id_: _is_erased(tx, id_))
+    kept = keep_lessons([lesson], lambda id_: _held(tx, owner, id_), ids, now=now, ttl=ctx.policy.learn.tactic_ttl)[0]
     if kept.fate == "refused":
-        raise _error(Refused("tried_before", f"what says the same was tried and retired: {kept.id}"))
+        raise _error(Refused("tried_before", f"the same lesson was tried and retired: {kept.id}"))
     plan_id = None if kept.record is None else _planned(ctx, tx, tenant_id, owner, kept, cited.event_ids, now)
     fate = "known" if kept.record is None else kept.fate
     told = {
@@ -289,18 +291,14 @@ def _write(
     return AddedLesson.from_wire(told if plan_id is None else told | {"plan_id": plan_id})
 
 
-def _place(reader: Reader, tenant_id: str, owner: str, lesson: CheckedLesson) -> BankIds:
-    """Where ids are made, without those of what was forgotten."""
-    place = BankIds(f"{tenant_id}\n{owner}")
-    while (item := latest(reader, id_ := lesson_id(lesson, place))) is not None and item.body is None:
-        place = place._replace(erased=place.erased | {id_})
-    return place
+def _is_erased(reader: Reader, id_: str) -> bool:
+    item = latest(reader, id_)
+    return item is not None and item.body is None
 
 
-def _existing(reader: Reader, owner: str, lesson: CheckedLesson) -> dict[str, StoredMemory]:
-    """The tactics of this kind of work, or all where it is bound to none."""
-    name = core_name(lesson.keys.get("intent_key"))
-    return {held.memory.id: held.memory for held in list_memories(reader, owner, "tactic", name=name)}
+def _held(reader: Reader, owner: str, id_: str) -> StoredMemory | None:
+    held = find_memory(reader, (owner,), id_)
+    return None if held is None else held.memory
 
 
 def _planned(

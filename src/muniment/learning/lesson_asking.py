@@ -1,32 +1,53 @@
-"""A model asked what a judged run teaches, outside of any transaction: what it is shown, and what of its answer holds.
+"""A model asked what a judged run teaches, outside of any transaction.
 
-Whatever goes wrong is told in the report, and the fold goes on without. What is shown has no secrets in it and no turns
-that read like orders; above the user's own level it has no words at all, but the names of tools.
+It is any server that speaks OpenAI's chat, any function that chats, or an object of the caller's. Whatever goes wrong
+is reported, and the fold goes on without. What is shown has no secrets in it and no turns that read like orders; above
+the user's own level it has no words at all, but the names of tools. An answer that is no list is asked for once more.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from muniment.core.canonical import canonical_text
+from muniment.core.outside.calling import caught, outcome_of, settled
+from muniment.core.outside.http import ChatModel
+from muniment.core.policy import WritingPolicy
+from muniment.core.ports.models import TokenCounter
 from muniment.core.text.analyzer import stem
-from muniment.errors import NotFound
-from muniment.learning.fold.distill import is_judged, shared_intent, shared_keys_of
-from muniment.learning.keys import intent_key
-from muniment.learning.proposals.checks import Refused, Standards, check_lesson
-from muniment.learning.proposals.likes import CheckedLesson
-from muniment.learning.proposals.records import (
+from muniment.errors import (
+    InvalidInput,
+    ModelFailure,
+    ModelMalformed,
+    ModelRefused,
+    ModelUnreachable,
+    MunimentError,
+    NotFound,
+)
+from muniment.learning._lesson_writing import (
     REASONS,
+    CheckedLesson,
+    KeptLesson,
+    LessonAnswer,
     LessonProposal,
     LessonQuestion,
     LessonReport,
+    LessonWriter,
     ProposedLesson,
+    Refused,
     ShownEvent,
     ShownRun,
+    Standards,
+    answer_schema,
+    check_lesson,
+    fold_text,
+    messages_of,
+    read_answer,
 )
-from muniment.learning.quoted_words import folded, words_in
+from muniment.learning.keys import shared_keys_of
+from muniment.memory.outside.models import load_chat
 from muniment.runs.snapshots import get_run
 from muniment.store.admission import is_id
 from muniment.store.injection import has_injection_form
@@ -37,14 +58,19 @@ from muniment.store.secrets import find_secret, redact_text
 from muniment.verify.graders import without_orders
 
 if TYPE_CHECKING:
-    from muniment.core.policy import WritingPolicy
     from muniment.core.scope import Scope
-    from muniment.learning.proposals.keeping import KeptLesson
-    from muniment.learning.stored_memory import RunFacts
+    from muniment.learning.records import RunFacts
     from muniment.store.context import Context
     from muniment.store.ledger import LedgerEntry
 
-__all__ = ["LessonsAsked", "ask_lessons", "shown_event", "shown_run", "standards_of", "told"]
+__all__ = [
+    "LessonsAsked",
+    "ask_lessons",
+    "lesson_writer",
+    "shown_event",
+    "standards_of",
+    "with_fates",
+]
 
 _FIRST = 4
 """So many of a run's first events are shown, whatever else is."""
@@ -58,7 +84,6 @@ class LessonsAsked(NamedTuple):
 
     lessons: tuple[CheckedLesson, ...]
     report: LessonReport
-    tools: frozenset[str]
 
 
 def ask_lessons(
@@ -73,11 +98,9 @@ def ask_lessons(
     has_words: bool,
 ) -> LessonsAsked | None:
     """Ask whoever writes lessons about a run; None where there is nobody to ask, or no verdict to ask about."""
-    from muniment.learning.outside.lesson_models import ask_writer, lesson_writer
-
     policy = ctx.policy.learn.writing
     writer = lesson_writer(given, policy)
-    if writer is None or not is_judged(facts):
+    if writer is None or facts.verdict is None:
         return None
     run = shown_run(facts, entries, policy, has_words=has_words)
     if notes and has_words:
@@ -103,12 +126,13 @@ def ask_lessons(
             "proposals": [_told_of(proposal, refusal) for proposal, refusal in checked],
         }
     )
-    common = (tuple(each.trace_id for each in question.runs), shared_keys_of(facts), intent_key(shared_intent(facts)))
+    traces = tuple(each.trace_id for each in question.runs)
     lessons = [
-        CheckedLesson(proposal, "model", *common, by=report.writer) for proposal, refusal in checked if refusal is None
+        CheckedLesson(proposal, "model", traces, shared_keys_of(facts), by=report.writer)
+        for proposal, refusal in checked
+        if refusal is None
     ]
-    tools = frozenset(event.tool for each in question.runs for event in each.calls if event.tool is not None)
-    return LessonsAsked(tuple(lessons), report, tools)
+    return LessonsAsked(tuple(lessons), report)
 
 
 # -- what is shown ------------------------------------------------------------------------------------
@@ -178,7 +202,7 @@ def _other_run(
     ctx: Context, scope: Scope, facts: RunFacts, peers: Sequence[RunFacts], *, has_words: bool
 ) -> ShownRun | None:
     """The nearest run that went the other way: of the same task, else most like it; the newest of several."""
-    others = [peer for peer in peers if is_judged(peer) and peer.passed is not facts.passed]
+    others = [peer for peer in peers if peer.verdict is not None and peer.passed is not facts.passed]
     near = _nearness(facts)
     for peer in sorted(others, key=near, reverse=True)[:_NEAR_MAX]:  # stable: peers come newest first
         entries = _entries_of(ctx, scope, peer.trace_id, is_own=has_words)
@@ -189,11 +213,11 @@ def _other_run(
 
 
 def _nearness(facts: RunFacts) -> Callable[[RunFacts], tuple[bool, float]]:
-    task, words = folded(facts.x_summary), _marks(facts)
+    task, words = fold_text(facts.x_summary), _marks(facts)
 
     def near(peer: RunFacts) -> tuple[bool, float]:
         theirs = _marks(peer)
-        return folded(peer.x_summary) == task, len(words & theirs) / (len(words | theirs) or 1)
+        return fold_text(peer.x_summary) == task, len(words & theirs) / (len(words | theirs) or 1)
 
     return near
 
@@ -201,7 +225,7 @@ def _nearness(facts: RunFacts) -> Callable[[RunFacts], tuple[bool, float]]:
 def _marks(facts: RunFacts) -> set[str]:
     """What runs are compared by: the words of the task, the tools, what is known before."""
     tools = {feature.name for feature in facts.features if feature.before or feature.name.startswith("tool:")}
-    return {stem(word) for word in words_in(folded(facts.x_summary))} | tools
+    return {stem(word) for word in fold_text(facts.x_summary).split()} | tools
 
 
 def _entries_of(ctx: Context, scope: Scope, trace_id: str, *, is_own: bool) -> list[LedgerEntry]:
@@ -229,7 +253,6 @@ def standards_of(ctx: Context, *, is_bound: bool) -> Standards:
         secret_in=find_secret,
         is_order=has_injection_form,
         is_bound=is_bound,
-        now=ctx.now(),
     )
 
 
@@ -241,16 +264,16 @@ def _checked(
     proposals: Sequence[LessonProposal],
 ) -> list[tuple[LessonProposal, Refused | None]]:
     standards = standards_of(ctx, is_bound="intent_key" in shared_keys_of(facts))
-    passing = frozenset(
+    called = frozenset(
         feature.name.removeprefix("tool:")
         for peer in peers
-        if peer.passed and is_judged(peer)
+        if peer.verdict is not None
         for feature in peer.features
         if feature.name.startswith("tool:")
     )
     found = []
     for place, proposal in enumerate(proposals):
-        refusal = check_lesson(proposal, question.runs, passing, standards)
+        refusal = check_lesson(proposal, question.runs, called, standards)
         if refusal is None and place >= question.lessons_max:
             refusal = Refused("too_many", REASONS["too_many"])
         found.append((proposal, refusal))
@@ -263,7 +286,6 @@ def _told_of(proposal: LessonProposal, refusal: Refused | None) -> dict[str, obj
         "text": proposal.text[:400] if _may_be_kept(proposal.text) else "",
         "when": proposal.when[:200] if _may_be_kept(proposal.when) else "",
         "event_ids": [id_ for id_ in proposal.event_ids[:24] if is_id(id_) and _may_be_kept(id_)],
-        "advice": proposal.advice,
         "fate": "written" if refusal is None else "refused",
     }
     if refusal is None:
@@ -277,7 +299,7 @@ def _may_be_kept(text: str) -> bool:
     return find_secret(text) is None and not has_injection_form(text)
 
 
-def told(asked: LessonsAsked, kept: Sequence[KeptLesson]) -> LessonReport:
+def with_fates(asked: LessonsAsked, kept: Sequence[KeptLesson]) -> LessonReport:
     """The report, with what became of the lessons that hold."""
     fates = iter(kept)
     proposals = [each if each.fate == "refused" else _with_fate(each, next(fates)) for each in asked.report.proposals]
@@ -289,3 +311,138 @@ def _with_fate(proposed: ProposedLesson, kept: KeptLesson) -> ProposedLesson:
     if kept.fate == "refused":
         update |= {"code": "tried_before", "why": f"{REASONS['tried_before']}: {kept.id}"}
     return proposed.model_copy(update=update)
+
+
+# -- who is asked -------------------------------------------------------------------------------------
+
+_ASKING_TOKENS = 16
+"""What the frame of a chat adds to its messages, or a little more."""
+_PROPOSALS_MAX = 64
+_USUAL = WritingPolicy.model_construct()
+_HINT = "such as http://localhost:8080/v1#qwen, or a function of messages that answers in text"
+
+
+class Asked(NamedTuple):
+    """What came of asking, and what it took. Without an answer there is an error."""
+
+    answer: LessonAnswer | None
+    error: ModelFailure | None
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    is_estimated: bool
+
+
+def lesson_writer(given: Any, policy: WritingPolicy = _USUAL) -> LessonWriter | None:
+    """What a caller gave as the writer of lessons; None for nobody. Nothing is contacted before it is asked."""
+    if given is None:
+        return None
+    if isinstance(given, str):
+        chat = load_chat(
+            given,
+            "$.lessons",
+            timeout_s=policy.timeout_s,
+            attempts_max=policy.attempts_max,
+            tokens_max=policy.answer_tokens_max,
+        )
+        return _Served(chat)
+    looked_at = caught(lambda: _writer_of(given))
+    if looked_at.exception() is None and (writer := looked_at.result()) is not None:
+        return cast("LessonWriter", writer)
+    raise InvalidInput(
+        "who writes lessons is an address, a function of messages, or able to write", path="$.lessons", hint=_HINT
+    )
+
+
+def _writer_of(given: Any) -> LessonWriter | None:
+    if callable(getattr(given, "write", None)) and isinstance(getattr(given, "name", None), str):
+        return cast("LessonWriter", given)
+    return _Chat(given) if callable(given) else None
+
+
+class _Served:
+    """A model of a server."""
+
+    def __init__(self, chat: ChatModel) -> None:
+        self._chat = chat
+        self.name = chat.name
+
+    def write(self, question: LessonQuestion, tokens_max: int, /) -> LessonAnswer:
+        form = "lessons", answer_schema(question)
+        said = self._chat.ask(messages_of(question), form=form, tokens_max=tokens_max)
+        try:
+            answer = read_answer(said.text, question)
+        except ModelMalformed as error:  # what it took is told all the same
+            error.details |= said.usage
+            raise
+        return answer._replace(tokens_in=said.tokens_in, tokens_out=said.tokens_out)
+
+
+class _Chat:
+    """A function of the messages of a chat that answers in text, sync or async, of whatever client."""
+
+    def __init__(self, chat: Callable[[list[dict[str, str]]], Any]) -> None:
+        self._chat = chat
+        self.name: str = getattr(chat, "name", None) or getattr(chat, "__name__", None) or type(chat).__name__
+
+    def write(self, question: LessonQuestion, _tokens_max: int, /) -> LessonAnswer:
+        said = settled(lambda: self._chat(messages_of(question)))
+        if not isinstance(said, str):
+            raise ModelMalformed("the model's function answers no text")
+        return read_answer(said, question)
+
+
+def ask_writer(writer: LessonWriter, question: LessonQuestion, policy: WritingPolicy, counter: TokenCounter) -> Asked:
+    """Ask, once more where the answer cannot be read. Whatever goes wrong is told, and nothing is raised for it."""
+    measure = sum(counter.count_many([message["content"] for message in messages_of(question)])) + _ASKING_TOKENS
+    calls = tokens_in = tokens_out = 0
+    is_estimated = False
+    while True:
+        outcome = outcome_of(lambda: writer.write(question, policy.answer_tokens_max), policy.timeout_s)
+        error = _failure(outcome.exception(), writer) if outcome.done() else _late(policy.timeout_s)
+        answer = outcome.result() if error is None else None
+        if answer is not None and not _is_answer(answer):
+            answer, error = None, ModelMalformed("who writes lessons answers no LessonAnswer")
+        calls += 1
+        took = (answer.tokens_in, answer.tokens_out) if answer is not None else _spent(error)
+        said = 0 if answer is None else counter.count(answer.said)
+        tokens_in += measure if took[0] is None else took[0]
+        tokens_out += said if took[1] is None else took[1]
+        is_estimated = is_estimated or None in took
+        if not isinstance(error, ModelMalformed) or calls >= policy.attempts_max:
+            kept = answer if answer is None else answer._replace(proposals=answer.proposals[:_PROPOSALS_MAX])
+            return Asked(kept, error, calls, tokens_in, tokens_out, is_estimated)
+
+
+def _is_answer(given: Any) -> bool:
+    """Whether it is an answer as it should be in all its parts: who writes may be a class of the caller's."""
+    if not isinstance(given, LessonAnswer) or not isinstance(given.proposals, tuple):
+        return False
+    figures = given.malformed, given.tokens_in or 0, given.tokens_out or 0
+    are_counts = all(type(each) is int and each >= 0 for each in figures)
+    return are_counts and isinstance(given.said, str) and all(map(_is_proposal, given.proposals))
+
+
+def _is_proposal(given: Any) -> bool:
+    if not isinstance(given, LessonProposal) or not isinstance(given.event_ids, tuple):
+        return False
+    return all(isinstance(each, str) for each in (given.text, given.when, *given.event_ids))
+
+
+def _failure(error: BaseException | None, writer: LessonWriter) -> ModelFailure | None:
+    if error is None or isinstance(error, ModelFailure):
+        return error
+    if isinstance(error, MunimentError):
+        return ModelRefused(f"{writer.name} refused: {error.message:.200}")
+    return ModelUnreachable(f"{writer.name} raised {type(error).__name__}")
+
+
+def _late(timeout_s: float) -> ModelFailure:
+    return ModelUnreachable(f"no answer after {timeout_s:g} s", details={"is_late": True})
+
+
+def _spent(error: ModelFailure | None) -> tuple[int | None, int | None]:
+    told = {} if error is None else error.details or {}
+    found = [told.get(name) for name in ("tokens_in", "tokens_out")]
+    asked, said = (each if type(each) is int else None for each in found)
+    return asked, said

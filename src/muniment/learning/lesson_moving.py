@@ -1,7 +1,8 @@
-"""What a judged run says of the lessons it had or did without, and where they go by it: read, and put into its plan.
+"""Outcomes of a judged run for the lessons it had or did without: counted in every bank, and the lessons' next stages.
 
-The uses of a run are written into its log, and the steps of its lessons are actions of its fold's plan, so that both
-come and go with it. Nothing is decided here (`lessons.life`), and nothing is written.
+A run recalls from its user's bank, its agent's and its tenant's, and is learnt into one of them. Uses are written into
+its log there, and steps of lessons are actions of its fold's plan, so that both come and go with it. Each other bank
+that it recalled from gets an entry of its own in the same transaction, without a word of the run, nor whose it is.
 """
 
 from __future__ import annotations
@@ -9,23 +10,32 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from muniment.contracts.learning import MemoryAction
+from muniment.contracts.learning import MemoryAction, MemoryActionPlan
+from muniment.core.ports.rows import by_ids
+from muniment.core.ports.schema import ITEMS
+from muniment.core.record import RULECRAFT_VERSION
+from muniment.core.scope import owners_seen
+from muniment.learning._operations import id_of
 from muniment.learning._trials import CONFLICT_CODES, Move, is_lesson, left_idle, next_state, stage_of, started
-from muniment.learning.banks import find_memory, list_unbound
-from muniment.learning.fold.payloads import id_of
+from muniment.learning.banks import find_memory, list_memories, list_unbound, write_bank
 from muniment.learning.keys import intent_key
-from muniment.learning.lesson_state import LessonState, LessonUse
-from muniment.learning.lessons.uses import UseArm, family_of, uses_of
+from muniment.learning.plans import applied_draft, run_plan
 from muniment.learning.projection import core_name
-from muniment.learning.recall_reading import arms_told
+from muniment.learning.recalling import arms_told
+from muniment.learning.records import LessonState, LessonUse
+from muniment.learning.uses import UseArm, by_family, family_of, name_in_bank, runs_after, told_id, uses_of
+from muniment.memory.patches import draft_patch
+from muniment.store.ledger import LESSONS_USED
 
 if TYPE_CHECKING:
-    from muniment.contracts.learning import MemoryActionPlan
     from muniment.core.policy import LearnPolicy
-    from muniment.core.ports.engine import Reader
-    from muniment.learning.stored_memory import RunFacts, StoredMemory
+    from muniment.core.ports.engine import Reader, Transaction
+    from muniment.core.scope import Scope
+    from muniment.learning.records import RunFacts, StoredMemory
+    from muniment.store.context import Context
+    from muniment.store.ledger import EntryDraft
 
-__all__ = ["Moves", "bank_arms", "lesson_moves", "recalled_ids", "with_moves"]
+__all__ = ["Moves", "bank_arms", "banks_beside", "count_in_other_bank", "lesson_moves", "with_moves"]
 
 
 class Moves(NamedTuple):
@@ -72,16 +82,16 @@ def lesson_moves(
     owner: str,
     facts: RunFacts,
     arms: Sequence[UseArm],
-    family: Sequence[StoredMemory],
     payloads: Mapping[str, Any],
     policy: LearnPolicy,
     now: str,
 ) -> Moves:
     """Where the lessons of a run go by it, and which candidate of its family, new ones too, is put on trial.
 
-    `family` are the lessons of its kind of work, `payloads` what its fold would write. Lessons that are bound to no
-    kind of work fit every run, and have a place of their own.
+    `payloads` are the records that its fold would write. Lessons that are bound to no kind of work fit every run, and
+    have a place of their own.
     """
+    family = _family_lessons(reader, owner, facts, policy)
     lessons = {each.id: each for each in _standing(reader, owner, [arm for arm in arms if arm.stage is not None])}
     unbound = [held.memory for held in list_unbound(reader, owner, "tactic", policy.gather_max)]
     name = core_name(intent_key(facts.intent))
@@ -94,11 +104,14 @@ def lesson_moves(
     for arm in arms:
         lesson = lessons.get(arm.memory_id)
         if lesson is not None:
-            mine = (*found[lesson.id].uses, _use(facts, arm))
+            mine = (*found.get(lesson.id, ()), _use(facts, arm))
             is_blamed = conflict and lesson.id in facts.used_ids  # an agent that did not use it does not blame it
             steps |= _step(lesson, next_state(lesson, mine, policy.lessons, now, conflict=is_blamed))
     for each in trials:
-        steps |= _step(each, left_idle(each, found[each.id].idle, policy.lessons, now))
+        since = "" if each.lesson is None else each.lesson.since
+        moment = max([since, *(use.at for use in found.get(each.id, ())[-1:])])
+        idle = runs_after(reader, owner, family_of(each), moment, policy.lessons.uses_max)
+        steps |= _step(each, left_idle(each, idle, now))
     new = _new_lessons(reader, owner, payloads, known)
     stages = {id_: LessonState(stage="candidate", since=now, why="it was proposed") for id_ in new}
     for group in groups:
@@ -180,3 +193,103 @@ def with_moves(plan: MemoryActionPlan, actions: Sequence[MemoryAction]) -> Memor
         if not (action.op == "WRITE" and going & set(action.target_ids or ()))  # what goes is not written again
     ]
     return plan.model_copy(update={"actions": (*kept, *more)})
+
+
+# -- other banks -------------------------------------------------------------------------------------
+
+
+class _Owner(NamedTuple):
+    user_id: str | None
+
+
+def banks_beside(
+    reader: Reader, scope: Scope, owner: str, facts: RunFacts, recalled: Mapping[str, Any] | None, policy: LearnPolicy
+) -> tuple[str, ...]:
+    """The other banks that have to hear of this run: those that hold something it recalled, and those in which a
+    lesson of its kind of work waits for a place on trial that is free. None of a run that recalled nothing or was not
+    judged.
+    """
+    if facts.verdict is None:
+        return ()
+    ids = recalled_ids(facts, recalled)
+    if recalled is None and not ids:
+        return ()
+    holding = {row.user_id for row in by_ids(reader, ITEMS, ids, into=_Owner)}
+    others = [each for each in owners_seen(scope) if each != owner]
+    return tuple(each for each in others if each in holding or _is_waited_in(reader, each, facts, policy))
+
+
+def _family_lessons(reader: Reader, owner: str, facts: RunFacts, policy: LearnPolicy) -> list[StoredMemory]:
+    """The newest lessons of a bank that are of a run's kind of work."""
+    name = core_name(intent_key(facts.intent))
+    return [held.memory for held in list_memories(reader, owner, "tactic", name=name, newest=policy.gather_max)]
+
+
+def _is_waited_in(reader: Reader, owner: str, facts: RunFacts, policy: LearnPolicy) -> bool:
+    unbound = [held.memory for held in list_unbound(reader, owner, "tactic", policy.gather_max)]
+    for group in (_family_lessons(reader, owner, facts, policy), unbound):
+        stages = [stage_of(memory) for memory in group]
+        if "candidate" in stages and "trial" not in stages:
+            return True
+    return False
+
+
+def count_in_other_bank(
+    ctx: Context,
+    tx: Transaction,
+    tenant_id: str,
+    owner: str,
+    facts: RunFacts,
+    arms: Sequence[UseArm],
+    task: str | None,
+    now: str,
+) -> None:
+    """Write what a run says of a bank that it was not learnt into, in a transaction that has locked the bank."""
+    uses = [_use_draft(owner, facts, family, mine, task) for family, mine in by_family(arms).items()]
+    drafts = [*uses, *_moved(ctx, tx, owner, facts, arms, now)]
+    if drafts:
+        write_bank(ctx, tx, tenant_id, owner, drafts)
+
+
+def _use_draft(
+    owner: str, facts: RunFacts, family: str | None, arms: Sequence[Mapping[str, Any]], task: str | None
+) -> EntryDraft:
+    """The entry that tells of uses. It names the run's log as its source, so that it is forgotten with the run."""
+    run: dict[str, Any] = {
+        "trace_id": name_in_bank(owner, facts.trace_id),
+        "passed": facts.passed,
+        "cost": facts.cost,
+        "at": facts.at,
+    }
+    run |= {} if task is None else {"task": task}
+    said: dict[str, Any] = {
+        "id": told_id(owner, facts.trace_id, family),
+        "uses": {"run": run, "arms": list(arms)},
+        "sources": [facts.trace_id],
+    }
+    return draft_patch(LESSONS_USED, "assistant", said if family is None else said | {"family": family})
+
+
+def _moved(
+    ctx: Context, tx: Transaction, owner: str, facts: RunFacts, arms: Sequence[UseArm], now: str
+) -> list[EntryDraft]:
+    """Where the lessons of the bank go by this run: a plan of the bank's own, and the versions that it makes.
+
+    A conflict that the run reports is counted as the failure that it is, and suspends nothing here by itself: a lesson
+    of the run's own bank may be what contradicts, which nobody else is told.
+    """
+    policy = ctx.policy.learn
+    judged = facts.model_copy(update={"reason_codes": ()})
+    moves = lesson_moves(tx, owner, judged, arms, {}, policy, now)
+    if not moves.actions:
+        return []
+    plan = MemoryActionPlan.from_wire(
+        {
+            "schema_version": RULECRAFT_VERSION,
+            "plan_id": ctx.ids.new("plan"),
+            "created_at": now,
+            "actions": [action.to_wire() for action in moves.actions],
+        }
+    )
+    ran = run_plan(ctx, tx, owner, plan, {}, now, stages=moves.stages)
+    return [applied_draft(plan, {}, ran, sources=[facts.trace_id]), *ran.drafts]

@@ -10,12 +10,20 @@ from muniment.core.canonical import canonical_bytes, short_id
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.core.scope import bank_level, bank_owner
 from muniment.errors import Conflict, DuplicateId, InvalidInput, NotFound
+from muniment.learning._operations import (
+    Applied,
+    Given,
+    check_plan,
+    execute,
+    id_of,
+    ids_touched,
+    named_traces,
+    no_secret,
+    parents_of,
+    undo_plan,
+)
 from muniment.learning.banks import Held, find_memory, lock_bank, memory_drafts, write_bank
-from muniment.learning.fold.executing import Applied, Given, check_plan, execute, ids_touched
-from muniment.learning.fold.operations import parents_of
-from muniment.learning.fold.payloads import id_of, named_traces
-from muniment.learning.fold.undoing import undo_plan
-from muniment.learning.stored_memory import StoredMemory
+from muniment.learning.records import StoredMemory
 from muniment.memory.patches import draft_patch
 from muniment.store.admission import is_id
 from muniment.store.items import Item, get_version, latest, taken_ids
@@ -25,7 +33,7 @@ from muniment.store.secrets import find_secret
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope, ScopeLevel
-    from muniment.learning.lesson_state import LessonState
+    from muniment.learning.records import LessonState
     from muniment.store.context import Context
     from muniment.store.ledger import EntryDraft
 
@@ -197,9 +205,16 @@ def made_draft(
 def applied_draft(
     plan: MemoryActionPlan, payloads: Mapping[str, Any], ran: Ran, *, sources: Iterable[str] = ()
 ) -> EntryDraft:
-    """The entry of a plan that is made and carried out in one transaction: both in one."""
+    """The entry of a plan that is made and carried out in one transaction: both in one.
+
+    Its payloads are the records that it wrote, in the versions that `touched` names, so they are not kept again; those
+    of an aborted plan are kept nowhere else.
+    """
     status = "aborted" if ran.applied.aborted else "applied"
-    return made_draft(plan, payloads, sources=sources, status=status, **_outcome(ran.applied, ran.touched))
+    draft = made_draft(plan, payloads, sources=sources, status=status, **_outcome(ran.applied, ran.touched))
+    if ran.applied.aborted:
+        return draft
+    return draft.model_copy(update={"metadata": {**(draft.metadata or {}), "payloads": {}}})
 
 
 def ended_draft(
@@ -253,7 +268,7 @@ def run_plan(
         now=now,
         policy=ctx.policy.learn,
         dry_run=dry_run,
-        secret_in=find_secret if ctx.policy.ledger.redact_secrets else _no_secret,
+        secret_in=find_secret if ctx.policy.ledger.redact_secrets else no_secret,
         taken=_taken(reader, set(touching) - memories.keys()),
         stages=stages or {},
     )
@@ -283,10 +298,6 @@ def _memories(reader: Reader, owner: str, ids: Iterable[str]) -> dict[str, Store
 def _taken(reader: Reader, ids: Iterable[str]) -> frozenset[str]:
     """Of ids that are no records of the bank, those that something else has, or had before it was forgotten."""
     return frozenset(taken_ids(reader, [id_ for id_ in ids if is_id(id_)]))
-
-
-def _no_secret(_value: Any) -> None:
-    return None
 
 
 def apply_plan(ctx: Context, tenant_id: str, owners: Sequence[str], plan_id: str, *, dry_run: bool) -> Applied:

@@ -29,7 +29,7 @@ from muniment.store.ledger import (
 )
 
 if TYPE_CHECKING:
-    from muniment.learning.stored_memory import MemoryKind, StoredMemory
+    from muniment.learning.records import MemoryKind, StoredMemory
     from muniment.store.ledger import EntryKind
 
 __all__ = [
@@ -87,7 +87,7 @@ def project_memory(
         said = entry.metadata
         if not is_bank(entry.scope.user_id) or said.get("event") != MEMORY_KEPT:
             return []
-        from muniment.learning.stored_memory import StoredMemory
+        from muniment.learning.records import StoredMemory
 
         memory = held_record(entry, "memory", StoredMemory)
         if memory is None:
@@ -121,7 +121,7 @@ def _follows(entry: LedgerEntry, before: Item | None, version: int) -> bool:
 
 
 def _memory_in(before: Item | None) -> StoredMemory | None:
-    from muniment.learning.stored_memory import StoredMemory
+    from muniment.learning.records import StoredMemory
 
     return None if before is None else StoredMemory.from_wire(before.plain()["memory"])
 
@@ -139,7 +139,7 @@ def project_event_log(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     if id_ != trace_id_of(run_id):
         return []
     from muniment.contracts.runs import EventLog
-    from muniment.learning.stored_memory import RunFacts
+    from muniment.learning.records import RunFacts
 
     before = lookup(id_)
     if before is not None and (before.user_id != entry.scope.user_id or before.body is None):
@@ -191,7 +191,7 @@ def project_draft(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
 
 def project_lesson_report(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     """What a model made of a run. It holds words of both runs that were shown, and falls with either."""
-    from muniment.learning.proposals.records import LessonReport
+    from muniment.learning._lesson_writing import LessonReport
 
     return _once(entry, lookup, LESSONS_PROPOSED, "lesson_report", "report", LessonReport)
 
@@ -250,7 +250,7 @@ def _answer_in(entry: LedgerEntry) -> Record | None:
 
 def _arms_in(said: Any) -> list[Any]:
     """The arms that were drawn; what is none is passed over."""
-    from muniment.learning.lesson_state import LessonArm
+    from muniment.learning.records import LessonArm
 
     found = []
     for each in said if isinstance(said, list) else ():
@@ -288,7 +288,7 @@ def _is_of_another_run(entry: LedgerEntry, before: Item | None) -> bool:
 
 def projections() -> Projections:
     """The kinds of item that learning adds to a store (entry point `muniment.projections`)."""
-    from muniment.learning.lessons.uses import project_lesson_use
+    from muniment.learning.uses import project_lesson_use
 
     # A learned record whose text changes is a turn, which a search finds; one whose figures change is not.
     kept: frozenset[EntryKind] = frozenset({"state_patch", "tool_result"})

@@ -4,26 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 
 from muniment.contracts.learning import MemoryRecallRequest, MemoryRecallResponse
 from muniment.core.canonical import canonical_bytes
 from muniment.core.listing import ListQuery
+from muniment.core.ports.rows import select
+from muniment.core.ports.schema import ENTRIES, ITEMS
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.core.scope import bank_owner, owners_seen
 from muniment.core.text.analyzer import analyze
-from muniment.errors import Conflict, InvalidInput, TooLarge
-from muniment.learning._episodes import did_words, tools_of
+from muniment.errors import Conflict, InvalidInput, InvalidRecord, TooLarge
+from muniment.learning._episodes import did_words
 from muniment.learning._hints import (
     BELOW_FLOOR,
     Dropped,
     Injection,
     Recallable,
     RecallQuestion,
-    group_hints,
+    choose,
     hand_out,
     weigh,
 )
+from muniment.learning._lesson_words import EVENTS_MAX
 from muniment.learning._trials import fits_any_run, is_lesson, stage_of
 from muniment.learning.banks import (
     find_memory,
@@ -34,43 +38,43 @@ from muniment.learning.banks import (
     searchable_text,
     store_of,
 )
-from muniment.learning.fold.run_logs import steps_of
-from muniment.learning.hint_evidence import with_evidence
+from muniment.learning.event_logs import steps_of
 from muniment.learning.keys import clashes, intent_key, state_key
-from muniment.learning.lessons.counting import counted
-from muniment.learning.lessons.uses import Uses, uses_of
 from muniment.learning.projection import core_name
-from muniment.learning.recall_reading import latest_recall
-from muniment.learning.stored_memory import IntentParts, StateParts, Store
+from muniment.learning.records import IntentParts, LessonArm, LessonUse, RunLessons, StateParts, Store
+from muniment.learning.uses import counted, uses_of
 from muniment.memory.patches import Decided, draft_patch, write_patches
 from muniment.memory.query import QUERY_CHARS_MAX
 from muniment.memory.search import check_search, find_turns
-from muniment.store.items import lock_shared
-from muniment.store.ledger import MEMORY_RECALLED
+from muniment.store.items import latest, latest_of_run, lock_shared, newest_items
+from muniment.store.ledger import INSTRUCTION_LIKE, MEMORY_RECALLED
 from muniment.store.reading import list_entries
 
 if TYPE_CHECKING:
     from muniment.contracts.learning import MemoryHint
     from muniment.core.policy import LearnPolicy
-    from muniment.core.ports.engine import Reader, Transaction
+    from muniment.core.ports.engine import Condition, Reader, Transaction
     from muniment.core.scope import Scope
-    from muniment.learning.lesson_state import LessonArm
-    from muniment.learning.stored_memory import MemoryKind, StepFacts, StoredMemory
+    from muniment.learning.records import MemoryKind, StepFacts, StoredMemory
     from muniment.memory.patches import Writer
     from muniment.store.context import Context
 
 __all__ = [
     "METHOD",
     "Recall",
+    "arms_told",
     "bucket_given",
     "bucket_named",
     "check_small",
     "features_given",
     "features_of",
     "intent_given",
+    "last_asked",
+    "latest_recall",
+    "note_used",
     "recall",
+    "run_lessons",
     "state_given",
-    "tell_used",
 ]
 
 METHOD = "intent_state_recall_v1"
@@ -255,14 +259,22 @@ def recall(
         None if state is None else state_key(standing),
     )
     steps = _steps_so_far(ctx, scope)
-    tools = tools_of(steps).union(intended.required_tools or ())
     known = features_of(intended, standing, bucket_key, own)
-    asked = RecallQuestion(moment, bucket_key, keys[0], keys[1], tools, known, own, "; ".join(did_words(steps)))
+    asked = RecallQuestion(moment, bucket_key, keys[0], keys[1], known, "; ".join(did_words(steps)))
     for _ in range(_TRIES):
         recalled = _ask(ctx, scope, query, asked, stores, most, own, is_look=not keep)
         if not keep or _tell(writer, recalled):
             return recalled
     raise Conflict("what was recalled is being forgotten", hint="recall again")
+
+
+def last_asked(ctx: Context, scope: Scope) -> str:
+    """The last message of a run's user; empty where there is none."""
+    asked = ListQuery(descending=True, limit=_ENTRIES_READ_MAX)
+    for entry in list_entries(ctx, scope.tenant_id, scope.user_id, scope.session_id, scope.run_id, asked):
+        if entry.body is not None and entry.kind == "message" and entry.role == "user":
+            return (entry.content or "")[:QUERY_CHARS_MAX]
+    return ""
 
 
 def _steps_so_far(ctx: Context, scope: Scope) -> tuple[StepFacts, ...]:
@@ -290,10 +302,10 @@ def _ask(
     )
     run_id = None if is_look else scope.run_id
     weighed, dropped = weigh(found, asked, policy)
-    grouped = group_hints(weighed, asked, policy.lessons, run_id)
-    injection, arms, told_ids = hand_out(grouped.kept, most, run_id, policy, ctx.counter.count)
-    dropped += grouped.dropped
-    cited = ctx.engine.read(scope.tenant_id, lambda reader: with_evidence(reader, scope, injection.hints))
+    chosen, left = choose(weighed)
+    injection, arms, told_ids = hand_out(chosen, most, run_id, policy, ctx.counter.count)
+    dropped += left
+    cited = ctx.engine.read(scope.tenant_id, lambda reader: _with_evidence(reader, scope, injection.hints))
     injection = injection._replace(hints=tuple(cited))
     note = _nothing_fits(found, dropped) if not told_ids else None
     request = MemoryRecallRequest.from_wire(
@@ -331,7 +343,7 @@ def _with_uses(
     """
     waiting = {each.memory.id for each in found if is_lesson(each.memory) and stage_of(each.memory) == "candidate"}
     kept = [each for each in found if each.memory.id not in waiting]
-    uses: dict[str, Uses] = {}
+    uses: dict[str, tuple[LessonUse, ...]] = {}
     for level in {each.memory.level for each in kept}:
         mine = [
             each.memory
@@ -339,7 +351,7 @@ def _with_uses(
             if each.memory.level == level and not clashes(asked.intent_key, each.memory.record.get("intent_key"))
         ]
         uses |= uses_of(reader, bank_owner(scope, level), mine, policy.lessons.uses_max)
-    standing = [each._replace(memory=counted(each.memory, uses.get(each.memory.id, Uses()).uses)) for each in kept]
+    standing = [each._replace(memory=counted(each.memory, uses.get(each.memory.id, ()))) for each in kept]
     return standing, [Dropped(each.memory.id, "candidate") for each in found if each.memory.id in waiting]
 
 
@@ -483,7 +495,7 @@ def _tell(writer: Writer, recalled: Recall) -> bool:
     return still_stands[-1]
 
 
-def tell_used(writer: Writer, request_id: str, used: Iterable[str]) -> None:
+def note_used(writer: Writer, request_id: str, used: Iterable[str]) -> None:
     """Note which memories of a recall the agent says it used. Of a recall without such a note, all that was injected
     counts as used.
     """
@@ -500,3 +512,138 @@ def tell_used(writer: Writer, request_id: str, used: Iterable[str]) -> None:
         return Decided([draft_patch(MEMORY_RECALLED, "assistant", {"id": request_id, "used_ids": wanted})])
 
     write_patches(writer, decide, lambda _reader: None)
+
+
+# -- evidence -----------------------------------------------------------------------------------------
+# Every line of a prompt is cited. A lesson that names events is cited by these, everything else by the runs it came
+# from: of each the last thing a tool answered, or a message where no tool was called. Runs that passed and runs that
+# failed take turns. Only events of the one who asks are named, none that was forgotten, none that is worded as orders.
+
+
+_LOOKED_AT = 4
+"""So many of a run's newest answers are looked at for one that may be cited."""
+_KINDS = ("tool_result", "step", "message")
+"""What speaks for a run, the best first."""
+
+
+class _Log(NamedTuple):
+    id: str
+    run_id: str | None
+    status: str
+    created_at: str
+    receipt_id: str | None
+
+
+class _Event(NamedTuple):
+    id: str
+    flags: str
+    receipt_id: str | None
+
+
+def _with_evidence(reader: Reader, scope: Scope, hints: Sequence[MemoryHint]) -> list[MemoryHint]:
+    """The hints, those that stand in the prompt with the events that they can be checked by."""
+    bare = [hint for hint in hints if _injected(hint) and not (hint.model_extra or {}).get("evidence_ids")]
+    logs = _logs(reader, [trace for hint in bare for trace in hint.trace_ids or ()])
+    events: dict[str, str | None] = {}
+    found = []
+    for hint in hints:
+        cited = list(_cited(reader, scope, hint, logs, events)) if hint in bare else []
+        found.append(type(hint).from_wire(hint.to_wire() | {"evidence_ids": cited}) if cited else hint)
+    return found
+
+
+def _injected(hint: MemoryHint) -> bool:
+    return (hint.model_extra or {}).get("injected") is True
+
+
+def _logs(reader: Reader, traces: Sequence[str]) -> dict[str, _Log]:
+    if not traces:
+        return {}
+    where: tuple[Condition, ...] = (("id", "in", tuple(dict.fromkeys(traces))), ("kind", "=", "event_log"))
+    rows = select(reader, ITEMS, where, into=_Log, order=("id", "version"))
+    return {row.id: row for row in rows if row.receipt_id is None}
+
+
+def _cited(
+    reader: Reader, scope: Scope, hint: MemoryHint, logs: dict[str, _Log], events: dict[str, str | None]
+) -> Iterable[str]:
+    """One event of each run, so many runs at the most."""
+    known = [logs[trace] for trace in hint.trace_ids or () if trace in logs]
+    sides = ([log for log in known if (log.status == "passed") is passed] for passed in (True, False))
+    named = 0
+    for log in (log for pair in zip_longest(*sides) for log in pair if log is not None and log.run_id is not None):
+        run_id = str(log.run_id)
+        if run_id not in events:
+            events[run_id] = _event_of(reader, scope.user_id, run_id)
+        if (event := events[run_id]) is not None:
+            yield event
+            named += 1
+        if named == EVENTS_MAX:
+            return
+
+
+def _event_of(reader: Reader, user_id: str, run_id: str) -> str | None:
+    for kind in _KINDS:
+        where: tuple[Condition, ...] = (("run_id", "=", run_id), ("user_id", "=", user_id), ("kind", "=", kind))
+        rows = select(reader, ENTRIES, where, into=_Event, order=("seq", "id"), descending=True, limit=_LOOKED_AT)
+        for row in rows:
+            if row.receipt_id is None and INSTRUCTION_LIKE not in row.flags.split(","):
+                return row.id
+    return None
+
+
+# -- reading a recall back ----------------------------------------------------------------------------
+
+
+def latest_recall(reader: Reader, scope: Scope) -> dict[str, Any] | None:
+    item = latest_of_run(reader, "recall", scope.user_id, scope.run_id)
+    return None if item is None else item.plain()
+
+
+def arms_told(told: Mapping[str, Any] | None) -> tuple[LessonArm, ...]:
+    """The arms that a recall drew. What is none is passed over: an imported entry may say anything."""
+    said = (told or {}).get("arms")
+    found = (_arm(each) for each in said) if isinstance(said, list) else ()
+    return tuple(arm for arm in found if arm is not None)
+
+
+def _arm(said: Any) -> LessonArm | None:
+    try:
+        return LessonArm.from_wire(said)
+    except InvalidRecord:
+        return None
+
+
+def run_lessons(reader: Reader, scope: Scope) -> RunLessons:
+    """The lessons that a run had, those that were held out of it, and those that came of it. None of them need stand
+    any more.
+    """
+    told = latest_recall(reader, scope) or {}
+    arms = arms_told(told)
+    return RunLessons(
+        had=tuple(arm.memory_id for arm in arms if arm.arm == "had") if "arms" in told else _had_before(told),
+        held_out=tuple(arm.memory_id for arm in arms if arm.arm == "held_out"),
+        made=tuple(_made(reader, scope)),
+    )
+
+
+def _had_before(told: dict[str, Any]) -> tuple[str, ...]:
+    """Of recalls that drew no arms: all that was injected was had."""
+    hints = told.get("response", {}).get("items", ())
+    return tuple(hint["memory_id"] for hint in hints if hint.get("source") == "ReuseBuffer" and hint.get("injected"))
+
+
+def _made(reader: Reader, scope: Scope) -> list[str]:
+    """The tactics that the plan of the run's fold wrote first."""
+    owners = owners_seen(scope)
+    where: tuple[Condition, ...] = (("kind", "=", "event_log"), ("run_id", "=", scope.run_id))
+    found: list[str] = []
+    for log in newest_items(reader, where):
+        fold = log.plain()["event_log"].get("memory_fold") or {}
+        plan = latest(reader, fold.get("action_plan_id") or "") if log.user_id in owners else None
+        if plan is None or plan.kind != "plan" or plan.body is None:
+            continue
+        for id_, before, _ in plan.plain().get("touched", ()):
+            item = latest(reader, id_) if before == 0 else None
+            found += [id_] if item is not None and item.kind == "tactic" and item.body is not None else []
+    return found

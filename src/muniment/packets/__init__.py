@@ -1,10 +1,9 @@
-"""MemoryPackets: what an agent is told for one purpose within a token budget, each item cited, each omission explained.
+"""MemoryPackets: the context for one purpose within a token budget, each item cited, each omission explained.
 
 A build keeps everything it was made of, so that it can be composed again to the byte. Nothing reaches a responder that
 was not validated: the composer refuses it, and the renderer once more.
 
-Read `builds` (a request from start to end), `gathering` (the pool of candidates) and `run_state` (what the run is for
-and where it stands), `compose.composition` and `compose.draft` (what stands in the packet, section by section),
-`page.layout` and `rendering` (what a model reads).
-`comparing`, `tracing` and `listing` look at builds that were kept; `searching` is what `run.search` does.
+Read `builds` (a request from start to end), `gather` and `_run_section` (the pool of candidates), `sections` and
+`conversation` (candidate lines, each with a worth and a way to shorten it), `allocate` (the budget), `compose` (the
+packet), `page` and `layout` (the text), `render` (messages for a model). `compare` and `why` look at kept builds.
 """

@@ -9,11 +9,12 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 from muniment.contracts.packet import Cues, MemoryPacket, PacketBudget, WorkingState
-from muniment.core.canonical import Written, canonical_bytes, check_text, digest, read_canonical
+from muniment.core.canonical import Written, canonical_bytes, check_text, digest, read_canonical, salted_digest
 from muniment.core.instants import format_instant, parse_instant, parse_rfc3339
 from muniment.core.limits import checkpoint
+from muniment.core.listing import ListQuery, Placed, matches
 from muniment.core.policy import Policy
-from muniment.core.ports.engine import Condition, Reader, Transaction
+from muniment.core.ports.engine import Condition, Lock, Reader, Transaction
 from muniment.core.ports.rows import select, texts
 from muniment.core.ports.schema import ENTRIES, ITEMS
 from muniment.core.record import Numeric, ValidationError, issues_of
@@ -22,6 +23,7 @@ from muniment.core.scope import IdText, Scope
 from muniment.errors import (
     ComposedBefore,
     Conflict,
+    IdempotencyMismatch,
     IntegrityFailure,
     InvalidInput,
     InvalidRecord,
@@ -32,13 +34,13 @@ from muniment.errors import (
 from muniment.memory.index import turn_state
 from muniment.memory.turn_reading import check_cited, turns_by_id
 from muniment.memory.working_state import state_id
-from muniment.packets.build_keys import BuildKey, find_keyed, key_of_build, lock_key, plain_request
+from muniment.packets._derived import answer_name
 from muniment.packets.compose import Composed, compose, write_packet
-from muniment.packets.gathering import gather
+from muniment.packets.gather import gather_pool
 from muniment.packets.in_view import page_beside, read_views, still_true, union_marks
 from muniment.packets.line_counts import line_counts_of
 from muniment.packets.marks import KeptMarks, keep_marks, read_marks
-from muniment.packets.page.lines import CLAIMS, HINTS, summary_evidence
+from muniment.packets.page import CLAIMS, HINTS, summary_evidence
 from muniment.packets.pool import (
     ComposeRequest,
     GivenRules,
@@ -50,20 +52,101 @@ from muniment.packets.pool import (
     versions_of,
     written_table,
 )
-from muniment.packets.rendering import Rendered, Resolution, guard, resolve, to_anthropic, to_openai
+from muniment.packets.render import Rendered, Resolution, guard, resolve, to_anthropic, to_openai
 from muniment.store.context import Context
-from muniment.store.items import Change, Item, add_item, latest, latest_of_run, lock_memory, select_items
+from muniment.store.items import Change, Item, add_item, digest_name, latest, latest_of_run, lock_memory, select_items
+from muniment.store.ledger import LedgerEntry
+from muniment.store.lists.seeking import find_listed, read_listed, read_named, seek
 from muniment.store.proofs import check_proof, check_proofs, prove
+from muniment.store.reading import entry_in
 from muniment.store.secrets import redact_value
 from muniment.store.watermark import read_user
 
 if TYPE_CHECKING:
+    from muniment.core.ports.engine import Reader
     from muniment.core.ports.models import TokenCounter
+    from muniment.store.context import Context
 
 __all__ = [
-    "Build", "BuildInputs", "build_of", "builds_of_run", "compose_build", "compose_inputs", "gather_inputs",
-    "list_builds", "load_build", "recompose",
-]  # fmt: skip
+    "Build",
+    "BuildInputs",
+    "BuildKey",
+    "Readable",
+    "build_of",
+    "builds_of_run",
+    "compose_build",
+    "compose_inputs",
+    "find_keyed",
+    "gather_inputs",
+    "key_of_build",
+    "list_builds",
+    "list_readables",
+    "load_build",
+    "lock_key",
+    "page_answers",
+    "page_builds",
+    "plain_request",
+    "recompose",
+]
+
+
+class BuildKey(NamedTuple):
+    """A key, and the request that it stands for."""
+
+    name: str
+    """What the build is found by."""
+    said: bytes
+    """What was asked, to tell another request under the same key."""
+    salt: bytes
+
+    @property
+    def kept(self) -> dict[str, str]:
+        """What the build keeps of it."""
+        return {"name": self.name, "salt": self.salt.hex(), "said": salted_digest(self.salt, self.said).hex()}
+
+
+def key_of_build(scope: Scope, key: str, asked: dict[str, Any], salt: bytes) -> BuildKey:
+    """A caller's key; `asked` is what was asked for, as plain data."""
+    # Never the bare digest of the key: a caller may well use the query, or its hash, as the key (LG-07).
+    named = canonical_bytes(["muniment.build_key.v1", scope.tenant_id, scope.user_id, key]).decode()
+    return BuildKey(digest_name(named), canonical_bytes([scope.run_id, asked]), salt)
+
+
+def plain_request(
+    given: dict[str, Any], max_tokens: int | None, policy: str, now: Any, task_type: str
+) -> dict[str, Any]:
+    """What was asked for, as it was asked: what is left to the store and its clock stays open."""
+    sections = given["per_section"]
+    return given | {
+        "cues": None if given["cues"] is None else dict(given["cues"]),
+        "max_tokens": whole(max_tokens),
+        "per_section": None if sections is None else {name: whole(cap) for name, cap in sections.items()},
+        "policy": policy,
+        "now": None if now is None else format_instant(parse_instant(now, path="$.now")),
+        "task_type": task_type,
+    }
+
+
+def lock_key(tx: Transaction, scope: Scope, key: BuildKey) -> None:
+    """One request under a key at a time."""
+    tx.do(Lock(("build_key", scope.user_id, key.name)))
+
+
+def find_keyed(reader: Reader, scope: Scope, key: BuildKey) -> Item | None:
+    """The build that was made under the key; another request than the one that made it is a mismatch."""
+    where: tuple[Condition, ...] = (("kind", "=", "build"), ("user_id", "=", scope.user_id), ("name", "=", key.name))
+    found = [item for item in select_items(reader, where, order=("created_at", "id"), limit=1) if item.body is not None]
+    if not found:
+        return None
+    kept = found[0].plain().get("key", {})
+    if kept.get("said") != salted_digest(bytes.fromhex(kept.get("salt", "")), key.said).hex():
+        raise IdempotencyMismatch(
+            "this idempotency key was used for another request",
+            path="$.idempotency_key",
+            details={"id": found[0].id},
+        )
+    return found[0]
+
 
 PURPOSES = ("planner", "tool", "responder")
 TRIES = 3
@@ -270,7 +353,7 @@ def gather_inputs(
         room = asked if rules is None or rules.omitted is not None else asked - rules.tokens
         request = _request(scope, purpose, query, cues, room, per_section, policy, moment, task_type, left_out)
         request = _with_vectors(ctx, reader, request)
-        pool = gather(ctx, reader, request, policy, opening)
+        pool = gather_pool(ctx, reader, request, policy, opening)
         request = _known_marks(reader, request, pool.evidence_ids(), ctx.cache(KeptMarks))
         is_asked_one_by_one = len(pool.hits) <= _FEW
         return BuildInputs(rules, request, pool, None if is_asked_one_by_one else turn_state(reader, scope.user_id))
@@ -711,3 +794,72 @@ def list_builds(ctx: Context, tenant_id: str, user_id: str | None, limit: int) -
     for item in ctx.engine.read(tenant_id, newest):
         if item.body is not None:
             yield item
+
+
+KINDS = ("build", "snapshot")
+_ORDER = ("created_at", "id", "version")
+
+
+class Readable(NamedTuple):
+    """A build, or a snapshot of a run by its number."""
+
+    kind: str
+    id: str
+    sequence: int
+    run_id: str
+    created_at: str
+    request: dict[str, Any] | None
+    """What a build was composed for."""
+
+    @property
+    def place(self) -> tuple[str, str, int]:
+        """Where an entry stands in the list."""
+        return self.created_at, self.id, self.sequence
+
+
+def list_readables(
+    ctx: Context, tenant_id: str, user_id: str, after: tuple[str, str, int] | None, limit: int
+) -> list[Readable]:
+    """At most `limit` of them, after a place in the list; what was forgotten is passed over."""
+    where: tuple[Condition, ...] = (("kind", "in", KINDS), ("user_id", "=", user_id), ("receipt_id", "=", None))
+
+    def newest(reader: Reader) -> list[Item]:
+        return select_items(reader, where, order=_ORDER, after=after, descending=True, limit=limit)
+
+    found = ctx.engine.read(tenant_id, newest)
+    check_proofs(ctx, tenant_id, found)
+    return [_readable(item) for item in found]
+
+
+def _readable(item: Item) -> Readable:
+    request = item.plain().get("request") if item.kind == "build" else None
+    return Readable(item.kind, item.id, item.version, item.run_id or "", item.created_at, request)
+
+
+def page_builds(ctx: Context, tenant_id: str, user_id: str | None, asked: ListQuery) -> Iterator[Placed[Item]]:
+    """The builds of a user, or of the tenant, that are still there."""
+
+    def made(item: Item) -> Item | None:
+        return item if asked.q is None or matches(asked.q, item.id, item.plain()["request"]["query"]) else None
+
+    def make(reader: Reader, items: Sequence[Item]) -> list[Item | None]:
+        for item in items:
+            check_proof(ctx, reader, item)
+        return [made(item) for item in items]
+
+    reading = read_listed("build", user_id, make, asked)
+    return seek(ctx, tenant_id, reading, asked, find_listed(("build",), user_id, make))
+
+
+def page_answers(ctx: Context, tenant_id: str, build_id: str, asked: ListQuery) -> Iterator[Placed[LedgerEntry]]:
+    """The answers that were observed with a build."""
+    build = ctx.engine.read(tenant_id, lambda reader: latest(reader, build_id))
+    if build is None or build.kind != "build":
+        raise NotFound(f"no build {build_id!r:.80} in this store", path="$.build_id")
+
+    def make(reader: Reader, items: Sequence[Item]) -> list[LedgerEntry | None]:
+        return [entry_in(reader, tenant_id, item.plain()["event_id"]) for item in items]
+
+    return seek(
+        ctx, tenant_id, read_named("answer", (("user_id", "=", build.user_id),), answer_name(build_id), make), asked
+    )

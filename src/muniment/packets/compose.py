@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -34,6 +35,9 @@ from muniment.core.policy import ComposePolicy
 from muniment.core.ports.models import TokenCounter, adds_lines, weighing
 from muniment.core.record import JsonObject, JsonValue, Record
 from muniment.memory._fact_records import is_instruction
+from muniment.memory.evidence import match_text, read_wanted
+from muniment.memory.tool_results import asks_how_often
+from muniment.memory.turns import told_text
 from muniment.packets.admission import Admission, emitted_ts
 from muniment.packets.allocate import (
     TYPICAL_MARK,
@@ -43,6 +47,7 @@ from muniment.packets.allocate import (
     Limits,
     Offer,
     Pricer,
+    ShownTurn,
     allocate,
     floors_of,
 )
@@ -58,10 +63,8 @@ from muniment.packets.conversation import (
     offer_tools,
     offer_window,
 )
-from muniment.packets.cutting import ShownTurn
-from muniment.packets.evidence import found_chance, is_found
 from muniment.packets.explain import Explanation
-from muniment.packets.page.layout import (
+from muniment.packets.layout import (
     ANSWER_MARKS,
     EXCERPTS,
     MARKS,
@@ -73,18 +76,20 @@ from muniment.packets.page.layout import (
     lay_out,
     sheet_of,
 )
-from muniment.packets.page.lines import (
+from muniment.packets.page import (
     BLOCK_NAMES,
     BLOCKS,
     SECTIONS,
+    SUPERSEDED,
     BlockName,
     Section,
     StateUnit,
+    preamble,
     state_evidence,
+    state_line,
     summary_evidence,
+    today_line,
 )
-from muniment.packets.page.opening import preamble, today_line
-from muniment.packets.page.superseded import SUPERSEDED
 from muniment.packets.pool import ComposeRequest, FactCandidate, KnownMarks, Pool
 from muniment.packets.sections import (
     INSTRUCTIONS,
@@ -98,7 +103,55 @@ from muniment.packets.sections import (
     state_of,
 )
 
-__all__ = ["OVERHEAD", "SORT_KEYS", "Composed", "Usage", "compose", "measure", "write_packet"]
+__all__ = [
+    "OVERHEAD",
+    "SORT_KEYS",
+    "Composed",
+    "Usage",
+    "compose",
+    "found_chance",
+    "is_found",
+    "measure",
+    "write_packet",
+]
+
+_STANDING: tuple[BlockName, ...] = ("loops", "summary", "tools", "window")
+_MEANT = frozenset(("goal", "objective", "done_definition", "plan", "next_actions", "risks", "hints"))
+"""Parts of a state that say what is meant to be, and not what is: they answer only all of a question."""
+
+
+def found_chance(admission: Admission) -> float:
+    """The chance that a turn that may be quoted is evidence for what is asked: that of the likeliest."""
+    likeliest = sorted(admission.pool.hits, key=lambda hit: -hit.score)
+    return next((hit.score for hit in likeliest if admission.bars_turn(hit.turn) is None), 0.0)
+
+
+def is_found(admission: Admission, allocation: Allocation) -> bool:
+    """Something is found where a turn is evidence with `found_min` or more, where a fact or a line of the run's state
+    holds `match_min` of what is asked for, and, of a question that names nothing, where anything stands there.
+    """
+    policy = admission.policy
+    if not admission.is_asked:
+        return bool(allocation.lines)
+    if found_chance(admission) >= policy.found_min:
+        return True
+    wanted = read_wanted(admission.request.query)
+    if asks_how_often(admission.request.query.casefold()):  # what happened often shares the chance: each has little
+        texts = [(hit.score, told_text(hit.turn, hit.turn.text)) for hit in admission.pool.hits]
+        alike = [score for score, text in texts if match_text(wanted, text).score >= policy.match_min]
+        if math.fsum(alike) >= policy.found_min:
+            return True
+    facts = allocation.in_block("instructions", "facts")
+    if any(line.item.score >= policy.match_min for line in facts):
+        return True
+    state: Iterable[StateUnit] = [line.item for line in allocation.in_block("task", "state")]
+    if not admission.terms:
+        return bool(state or allocation.in_block(*_STANDING))
+    lines = [(state_line(unit, lambda _: ""), 1.0 if unit.part in _MEANT else policy.match_min) for unit in state]
+    given = [line.item.line for line in allocation.in_block("summary")]
+    lines += [(line.text, policy.match_min) for line in given if line.kind == "given"]
+    return any(match_text(wanted, text).score >= share for text, share in lines)
+
 
 OVERHEAD = "overhead"
 """The key of `section_usage` for what belongs to no section: the preamble, the day, and seams."""

@@ -17,12 +17,24 @@ from muniment.core.text.sentences import Seen, Words, read_words, with_marks
 from muniment.memory.tool_results import asks_how_often
 from muniment.memory.turns import SessionLine, Turn, told_text
 from muniment.packets.admission import Admission, emitted_ts, instant_order
-from muniment.packets.allocate import TYPICAL_MARK, Candidate, Fits, IsShown, Offer, Step, typical_mark
-from muniment.packets.cutting import ShownTurn, cut_text, cut_turn, whole_turn
+from muniment.packets.allocate import (
+    TYPICAL_MARK,
+    Candidate,
+    Fits,
+    IsShown,
+    Offer,
+    ShownTurn,
+    Step,
+    cut_text,
+    cut_turn,
+    typical_mark,
+    whole_turn,
+)
 from muniment.packets.explain import Explanation, Reason, names_of
-from muniment.packets.page.dated import day_heading, day_of
-from muniment.packets.page.lines import (
+from muniment.packets.page import (
     BlockName,
+    day_heading,
+    day_of,
     excerpt_line,
     loop_line,
     may_show,
@@ -30,9 +42,9 @@ from muniment.packets.page.lines import (
     summary_evidence,
     summary_line,
     summary_text,
+    superseded_note,
     tool_line,
 )
-from muniment.packets.page.superseded import superseded_note
 from muniment.packets.pool import CUE_PART, SAID_LATELY, HitCandidate
 
 __all__ = [

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal, get_args
 
 from muniment.contracts.packet import Purpose
-from muniment.packets.page.lines import Section, state_units
+from muniment.packets.page import Section, state_units
 from muniment.packets.pool import Pool
 
 __all__ = [

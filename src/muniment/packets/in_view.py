@@ -23,10 +23,8 @@ from muniment.core.ports.engine import Reader
 from muniment.core.ports.rows import by_ids
 from muniment.core.ports.schema import ITEMS
 from muniment.core.scope import Scope
-from muniment.packets.page.dated import dated
-from muniment.packets.page.layout import Page, Quoted, Sheet, items_of_block, joined, lay_out, sheet_of
-from muniment.packets.page.lines import BLOCKS, BlockName, quoted
-from muniment.packets.page.opening import PAGE_SIGN, preamble, today_line
+from muniment.packets.layout import Page, Quoted, Sheet, items_of_block, joined, lay_out, sheet_of
+from muniment.packets.page import BLOCKS, PAGE_SIGN, BlockName, dated, preamble, quoted, today_line
 from muniment.store.context import Context
 from muniment.store.items import Item, latest
 

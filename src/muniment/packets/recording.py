@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from muniment.core.canonical import canonical_text, digest_of
 from muniment.core.scope import Scope
 from muniment.errors import InvalidInput, MessagesDiffer, MunimentError
-from muniment.packets.page.opening import PAGE_SIGN
+from muniment.packets.page import PAGE_SIGN
 from muniment.store.append import KeyMatch, match_keys
 from muniment.store.context import Context
 from muniment.store.ledger import draft_of

@@ -16,10 +16,9 @@ from muniment.core.text.analyzer import analyze
 from muniment.memory._fact_records import find_overridden, is_instruction, validity_problem
 from muniment.memory.turns import EpisodeCandidate, SummaryLine
 from muniment.packets.admission import Admission, instant_order
-from muniment.packets.allocate import Candidate, Fits, IsShown, Offer, Step, typical_mark
-from muniment.packets.cutting import cut_value
+from muniment.packets.allocate import Candidate, Fits, IsShown, Offer, Step, cut_value, typical_mark
 from muniment.packets.explain import Explanation, Reason, names_of
-from muniment.packets.page.lines import (
+from muniment.packets.page import (
     STATE_LISTS,
     STATE_PARTS,
     StateUnit,
@@ -30,6 +29,7 @@ from muniment.packets.page.lines import (
     instruction_line,
     is_held_out,
     may_show,
+    merged_with,
     procedure_line,
     reading_order,
     state_evidence,
@@ -37,7 +37,6 @@ from muniment.packets.page.lines import (
     state_units,
     value_text,
 )
-from muniment.packets.page.taught import merged_with
 from muniment.packets.pool import FactCandidate, InsightCandidate, ProcedureCandidate
 from muniment.store.injection import split_name
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from muniment.contracts.research import Perspective
-from muniment.packets.page.lines import flat
+from muniment.packets.page import flat
 from muniment.research.records import RetryDirective
 
 _STANCES = {

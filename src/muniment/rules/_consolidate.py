@@ -35,7 +35,7 @@ from muniment.core.record import RULECRAFT_VERSION, JsonObject
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.sentences import cosine, turns, words_of
 from muniment.errors import InvalidInput
-from muniment.learning.stored_memory import StoredMemory
+from muniment.learning.records import StoredMemory
 
 # == stances ==========================================================================================================
 

@@ -16,7 +16,7 @@ from muniment.core.policy import CanaryPolicy, GatePolicy, RulePolicy
 from muniment.core.record import Record
 from muniment.core.stats import Bounds, Comparison, Decision, Tally, difference_sequence
 from muniment.errors import GateFailed, InvalidInput
-from muniment.learning.rule_state import CanaryPlan
+from muniment.learning.records import CanaryPlan
 from muniment.rules._records import GateCheck, GateReport, LintFinding, ReplayReport, TestOutcome
 from muniment.rules._tests import Clash, Graded, is_micro, task_of
 from muniment.verify.results import parse_bucket_key

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from muniment.core.record import Absent, Count, Items, JsonObject, NonEmpty, Number, Record
 from muniment.core.scope import IdText, Level, Outcome, RunMode, Verdict
-from muniment.learning.rule_state import Arm, CanaryPlan
+from muniment.learning.records import Arm, CanaryPlan
 
 # == routes and rates =================================================================================
 

@@ -30,8 +30,7 @@ from muniment.core.scope import InjectionMode, Level, RuleType
 from muniment.core.text.sentences import cosine, turns, words_of
 from muniment.errors import InvalidInput
 from muniment.learning.keys import has_expired, name_key
-from muniment.learning.rule_state import Arm, RuleArm, RuleStage
-from muniment.learning.stored_memory import StoredMemory
+from muniment.learning.records import Arm, RuleArm, RuleStage, StoredMemory
 from muniment.rules._records import RefusedRule
 from muniment.verify.results import parse_bucket_key
 

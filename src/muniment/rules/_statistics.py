@@ -20,7 +20,7 @@ from muniment.core.instants import format_instant, parse_instant
 from muniment.core.policy import RulePolicy
 from muniment.core.stats import Comparison, Ema, Tally, difference_bounds, p_lb95
 from muniment.errors import Conflict, InvalidInput
-from muniment.learning.rule_state import Arm
+from muniment.learning.records import Arm
 from muniment.rules._records import RuleUse
 
 NO_RUNS = Tally()

@@ -16,8 +16,7 @@ from muniment.core.policy import CanaryPolicy, RulePolicy
 from muniment.core.stats import Comparison, Tally
 from muniment.errors import GateFailed, InvalidInput, WrongStage
 from muniment.learning.keys import has_expired
-from muniment.learning.rule_state import CanaryPlan, RuleStage
-from muniment.learning.stored_memory import StoredMemory
+from muniment.learning.records import CanaryPlan, RuleStage, StoredMemory
 from muniment.rules._consolidate import is_within, place_of
 from muniment.rules._gate import (
     CanaryVerdict,

@@ -31,7 +31,7 @@ from muniment.rules.testing import Calls, Examples, Trial, fitting_tasks
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader
-    from muniment.learning.stored_memory import StoredMemory
+    from muniment.learning.records import StoredMemory
     from muniment.rules._gate import CanaryVerdict
 
 

@@ -25,7 +25,7 @@ from muniment.core.policy import FlowEstimatorKind
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.core.stats import Bounds, Tally, difference_bounds, normal_quantile, wilson_bounds
 from muniment.errors import InvalidInput, NotFound
-from muniment.learning.log_reading import LogWindow, stream_logs
+from muniment.learning.event_logs import LogWindow, stream_logs
 from muniment.learning.recalling import bucket_given
 from muniment.memory.patches import instant_of
 from muniment.rules.routing import row_of

@@ -22,7 +22,7 @@ from muniment.core.policy import PatterningPolicy
 from muniment.core.record import RULECRAFT_VERSION, Absent, Integer, Items, NonEmpty, Number, Record
 from muniment.core.stats import Comparison, MeanBounds, check_number, mean_bounds, normal_quantile
 from muniment.errors import EvaluationFailed, IllConditioned, InvalidInput, WrongStage
-from muniment.learning.stored_memory import RunFacts
+from muniment.learning.records import RunFacts
 from muniment.verify.results import is_pass
 
 # == records ==========================================================================================================

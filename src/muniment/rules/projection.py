@@ -15,7 +15,7 @@ from muniment.core.canonical import short_id
 from muniment.core.scope import is_bank
 from muniment.errors import Conflict, InvalidInput, InvalidRecord
 from muniment.learning.projection import held_record, named_id, project_event_log, project_memory
-from muniment.learning.stored_memory import StoredMemory
+from muniment.learning.records import StoredMemory
 from muniment.rules._gate import rule_digest
 from muniment.runs.fold import change_of, erased, sources_named
 from muniment.store.derivation import PATCHES, Projections, of_patches
@@ -33,7 +33,7 @@ from muniment.store.ledger import (
 if TYPE_CHECKING:
     from muniment.contracts.runs import EventLog
     from muniment.core.ports.schema import ItemRow
-    from muniment.learning.rule_state import RuleArm
+    from muniment.learning.records import RuleArm
     from muniment.rules._records import RuleUse
 
 
@@ -185,7 +185,7 @@ def uses_of(entry: LedgerEntry, log: EventLog, body: dict[str, Any]) -> list[Cha
     uses, facts = entry.metadata.get("rules"), body["facts"]
     if not isinstance(uses, list) or not body["is_final"] or facts.get("verdict") is None:
         return []
-    from muniment.learning.rule_state import RuleArm
+    from muniment.learning.records import RuleArm
 
     changes: list[Change] = []
     for each in uses:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
@@ -18,7 +18,7 @@ from muniment.core.stats import Comparison
 from muniment.errors import Conflict, InvalidInput, NotFound, TooLarge
 from muniment.learning.banks import list_memories
 from muniment.learning.plans import version_of
-from muniment.learning.rule_state import CanaryPlan
+from muniment.learning.records import CanaryPlan
 from muniment.rules._consolidate import consolidate
 from muniment.rules._gate import CanaryVerdict, judge_canary, rule_digest, start_canary
 from muniment.rules._records import GateReport, PromotionReport, ReplayReport
@@ -56,9 +56,8 @@ from muniment.store.admission import is_id
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
-    from muniment.learning.stored_memory import StoredMemory
+    from muniment.learning.records import StoredMemory
     from muniment.rules._records import RulebookRevision, RuleUse
-    from muniment.store.ledger import EntryDraft
 
 
 _NAME_CHARS_MAX = 200
@@ -386,12 +385,8 @@ def retire(
     reason: str,
     signed_by: str | None,
     seen: int | None = None,
-    beside: Callable[[Transaction], Sequence[EntryDraft]] | None = None,
 ) -> PromotionReport:
-    """Take a rule out of force, with what its runs said in the report.
-
-    `beside`: what else of the bank is written in the same transaction.
-    """
+    """Take a rule out of force, with what its runs said in the report."""
     checked(SignedRequest, signed_by=signed_by, reason=reason)
     if not reason.strip():
         raise InvalidInput("say why", path="$.reason")
@@ -413,7 +408,7 @@ def retire(
             answer=report,
             rules=[gone],
             before={rule_id: memory},
-            drafts=[*(() if beside is None else beside(tx)), report_draft("promotion", report)],
+            drafts=[report_draft("promotion", report)],
             report_id=report.report_id,
             signed_by=signed_by,
             reason=reason,

@@ -22,9 +22,8 @@ from muniment.core.record import Absent, Integer, Record
 from muniment.core.scope import Level, RunMode
 from muniment.core.stats import Tally, wilson_bounds
 from muniment.errors import LearningFailed, MunimentError, RunFinished
-from muniment.learning.lessons.records import RunLessons
 from muniment.learning.projection import trace_id_of
-from muniment.learning.run_blocks import PlannedRung, RunBlocks, TaskBlock, TriedAttempt
+from muniment.learning.records import PlannedRung, RunBlocks, RunLessons, TaskBlock, TriedAttempt
 from muniment.memory.patches import need_grant
 from muniment.rules._attempts import Answered, call_agents
 from muniment.rules._records import Tier
@@ -61,7 +60,7 @@ if TYPE_CHECKING:
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
     from muniment.learning.folding import Learned
-    from muniment.learning.stored_memory import IntentParts
+    from muniment.learning.records import IntentParts
     from muniment.rules._attempts import AgentTask
     from muniment.rules._records import RouteDecision, RouteRequest
     from muniment.rules.tree_search import Searched, TreeProblem

@@ -23,8 +23,8 @@ from muniment.core.record import JsonObject
 from muniment.core.scope import Level, RunMode
 from muniment.core.stats import Tally, p_lb95, runs_needed, wilson_bounds
 from muniment.errors import InvalidInput
+from muniment.learning.event_logs import LogWindow, stream_logs
 from muniment.learning.keys import intent_key
-from muniment.learning.log_reading import LogWindow, stream_logs
 from muniment.learning.projection import core_name
 from muniment.learning.recalling import bucket_named, intent_given
 from muniment.memory.patches import instant_of

@@ -26,10 +26,9 @@ from muniment.core.text.sentences import words_of
 from muniment.errors import Conflict, DuplicateId, InvalidInput, InvalidRecord, Issue, NotFound, TooLarge
 from muniment.learning.banks import find_memory, held_of, list_memories, lock_bank, memory_drafts, write_bank
 from muniment.learning.keys import expires_at, has_expired, parse_ttl, rule_place_key
-from muniment.learning.listing import page_memories
+from muniment.learning.lessons import page_memories
 from muniment.learning.projection import core_name
-from muniment.learning.rule_state import RuleStage
-from muniment.learning.stored_memory import StoredMemory
+from muniment.learning.records import RuleStage, StoredMemory
 from muniment.memory.patches import draft_patch
 from muniment.rules._consolidate import Consolidated, can_hold, consolidate, place_of, rule_of
 from muniment.rules._gate import rule_digest

@@ -21,7 +21,7 @@ from muniment.learning.banks import find_memory, list_memories
 from muniment.learning.keys import rule_place_key
 from muniment.learning.projection import core_name
 from muniment.learning.recalling import bucket_named, features_given, features_of, intent_given, state_given
-from muniment.learning.rule_state import RuleArm
+from muniment.learning.records import RuleArm
 from muniment.memory.patches import Decided, draft_patch, write_patches
 from muniment.rules._records import RefusedRule
 from muniment.rules._select import Candidate, RuleRequest, Selected, compile_rule, select_rules
@@ -34,7 +34,7 @@ from muniment.verify.results import parse_bucket_key
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Level
-    from muniment.learning.stored_memory import IntentParts, StateParts
+    from muniment.learning.records import IntentParts, StateParts
     from muniment.memory.patches import Writer
     from muniment.rules._select import Candidate
     from muniment.store.context import Context

@@ -14,7 +14,7 @@ from muniment.core.requests import Expect, FromOne, Request, checked, is_listing
 from muniment.errors import Conflict, Forgotten, InvalidInput, NotFound, WrongStage
 from muniment.learning.folding import list_event_logs
 from muniment.learning.recalling import features_of
-from muniment.learning.stored_memory import RunFacts
+from muniment.learning.records import RunFacts
 from muniment.rules._attempts import AgentTask, Answered, RunNotes, call_agents, noted_calls
 from muniment.rules._consolidate import applies, conditions_of, consolidate
 from muniment.rules._gate import ReplayPair, judge_gate, judge_replay, outcome_of, rule_digest
@@ -64,7 +64,7 @@ from muniment.verify.results import UNRUN, is_pass, taught_by
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
-    from muniment.learning.stored_memory import StoredMemory
+    from muniment.learning.records import StoredMemory
     from muniment.store.context import Context
     from muniment.store.ledger import LedgerEntry
 

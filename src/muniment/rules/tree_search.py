@@ -28,7 +28,7 @@ from muniment.core.policy import PuctPolicy, TreePolicy
 from muniment.core.record import RULECRAFT_VERSION, JsonValue
 from muniment.errors import InvalidInput, InvalidRecord, MunimentError, TooLarge
 from muniment.learning.projection import trace_id_of
-from muniment.learning.reuse.puct import puct_score, rank_priors, ranks_of
+from muniment.learning.puct import puct_score, rank_priors, ranks_of
 from muniment.verify.outputs import Output, Usage
 from muniment.verify.results import is_pass
 

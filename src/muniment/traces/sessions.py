@@ -15,7 +15,7 @@ from muniment.core.instants import format_instant
 from muniment.core.listing import list_query
 from muniment.core.matching import common_stretches, erased_places
 from muniment.core.scope import ID_MAX_BYTES, ID_MAX_CHARS, is_reserved
-from muniment.packets.page.opening import PAGE_SIGN
+from muniment.packets.page import PAGE_SIGN
 from muniment.store.reading import content_of, list_entries
 from muniment.store.secrets import redact_value
 from muniment.traces.dialects import (

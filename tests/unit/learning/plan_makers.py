@@ -9,9 +9,8 @@ from typing import Any
 from muniment.contracts.learning import MemoryActionPlan
 from muniment.core.instants import format_instant
 from muniment.core.policy import LearnPolicy
-from muniment.learning.fold.executing import Applied, Given, check_plan, execute
-from muniment.learning.fold.undoing import Undone, undo_plan
-from muniment.learning.stored_memory import StoredMemory
+from muniment.learning._operations import Applied, Given, Undone, check_plan, execute, undo_plan
+from muniment.learning.records import StoredMemory
 
 START = datetime(2026, 5, 1, 12, tzinfo=UTC)
 STORE = {

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from muniment.core.policy import LearnPolicy
-from muniment.learning.stored_memory import IntentParts, RunFacts, StepFacts, StoredMemory
+from muniment.learning.records import IntentParts, RunFacts, StepFacts, StoredMemory
 
 NOW = "2026-05-01T12:00:00.000000Z"
 INTENT = IntentParts(domain_tag="travel", task_family="booking")

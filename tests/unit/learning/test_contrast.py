@@ -8,15 +8,12 @@ from math import comb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from run_makers import call, greedy_against_random, many_runs, run, runs_with
+from run_makers import greedy_against_random, many_runs, run, runs_with
 
 from effort import examples
 from muniment.core.policy import FoldPolicy
-from muniment.core.stats import Beta, prob_greater
-from muniment.learning.fold.advice import advice_of
-from muniment.learning.fold.contrast import associations, contrast, separations_of, window
-from muniment.learning.fold.features import features_of
-from muniment.learning.stored_memory import IntentParts, RunFacts
+from muniment.learning._contrast import contrast, window
+from muniment.learning.records import IntentParts, RunFacts
 
 POLICY = FoldPolicy()
 
@@ -42,13 +39,6 @@ def test_both_directions_are_told() -> None:
         *runs_with({"a": "z"}, 0, 9, "z"),
     ]
     assert {one.feature: one.helps for one in contrast(runs, POLICY)} == {"own:a=x": True, "own:a=z": False}
-
-
-@pytest.mark.parametrize("count", [1, 2])
-def test_nothing_is_told_below_support(count: int) -> None:
-    runs = [*runs_with({"a": "x"}, count, 0, "x"), *runs_with({"a": "y"}, 0, 200, "y")]
-    assert contrast(runs, POLICY.model_copy(update={"confidence_min": 0.0})) == []
-    assert separations_of(["own:a=x"], runs, POLICY) == {}
 
 
 @pytest.mark.soak
@@ -94,7 +84,7 @@ def test_what_the_verifier_said_never_separates() -> None:
 @pytest.mark.soak
 def test_looking_at_many_useless_features_tells_few_falsely() -> None:
     """At a confidence of 0.9 about one family in ten may tell something (15 here, give or take 4); else most would."""
-    told = alone = 0
+    told = 0
     for seed in range(150):
         draw = random.Random(seed)
         runs = [
@@ -102,11 +92,7 @@ def test_looking_at_many_useless_features_tells_few_falsely() -> None:
             for place in range(40)
         ]
         told += bool(contrast(runs, POLICY))
-        names = [f"own:f{one}=true" for one in range(25)]
-        each = separations_of(names, runs, POLICY).values()
-        alone += any(one.probability >= 0.9 and abs(one.difference) >= 0.2 for one in each)
     assert told <= 22
-    assert alone >= 100
 
 
 @pytest.mark.soak
@@ -130,13 +116,6 @@ def test_the_window_takes_the_newest_each_once() -> None:
     assert [one.trace_id for one in window(runs, POLICY.model_copy(update={"peers_max": 2}))] == ["t2", "t3"]
 
 
-@pytest.mark.soak
-def test_the_chance_is_near_the_posterior_for_many_runs() -> None:
-    runs = [*runs_with({"a": "x"}, 820, 180, "x"), *runs_with({"a": "y"}, 780, 220, "y")]
-    found = separations_of(["own:a=x"], runs, POLICY.model_copy(update={"peers_max": 5_000}))["own:a=x"]
-    assert found.probability == pytest.approx(prob_greater(Beta(821, 181), Beta(781, 221)), abs=1e-4)
-
-
 # -- within tasks -----------------------------------------------------------------------------------------
 
 
@@ -155,19 +134,6 @@ def world(seed: int, effect: float, *, tasks: int = 12, times: int = 8) -> list[
     return runs
 
 
-@pytest.mark.soak
-@pytest.mark.req("TM-15")
-def test_what_differs_with_the_task_alone_is_an_association_and_never_told() -> None:
-    """Nothing has an effect: at nine in ten one world in ten may tell something, by chance."""
-    told, associated = 0, 0
-    for seed in range(60):
-        runs = world(seed, 0.0)
-        told += any("dig" in one.feature for one in contrast(runs, POLICY))
-        associated += any("dig" in one.feature for one in associations(runs, contrast(runs, POLICY), POLICY))
-    assert told <= 4
-    assert associated >= 40, "compared without strata it would have been told in most worlds"
-
-
 @pytest.mark.req("TM-15")
 def test_an_effect_within_tasks_is_told_with_its_power() -> None:
     """An effect of .45 in twelve tasks of eight runs is found in nine worlds of ten, with its sign and size."""
@@ -180,23 +146,6 @@ def test_an_effect_within_tasks_is_told_with_its_power() -> None:
     assert sum(one.bounds.lower <= 0.45 <= one.bounds.upper for one in found) >= 0.8 * len(found)
 
 
-def test_counts_are_those_of_comparable_runs() -> None:
-    """A task that is always tried in the same way tells nothing, and is not counted."""
-    alike = [run(f"a{n}", n < 8, ("ask",) if n % 2 else ("dig",), x_summary="One task") for n in range(16)]
-    other = [run(f"b{n}", False, ("dig",), x_summary="Another task") for n in range(20)]
-    found = separations_of(["tool:ask"], [*alike, *other], POLICY)["tool:ask"]
-    assert (found.with_tally.n, found.without_tally.n) == (8, 8)
-    assert found.compared == {one.trace_id for one in alike}
-
-
-def test_a_single_task_that_tells_it_is_named() -> None:
-    one = [run(f"a{n}", n % 2 == 1, ("ask",) if n % 2 else ("dig",), x_summary="One task") for n in range(16)]
-    other = [run(f"b{n}", n < 9, ("look",), x_summary="Another task") for n in range(16)]
-    found = contrast([*one, *other], POLICY)
-    assert {each.feature: each.only_task for each in found} == {"first:ask": "One task", "first:dig": "One task"}
-    assert contrast(one, POLICY)[0].only_task is None, "there is no other that it could be taken for"
-
-
 def test_strata_that_disagree_tell_nothing() -> None:
     runs = []
     for task in range(6):
@@ -205,38 +154,6 @@ def test_strata_that_disagree_tell_nothing() -> None:
             passed = asks if task < 3 else (not asks) if task < 5 else n % 4 < 2
             runs.append(run(f"t{task}.{n}", passed, ("ask",) if asks else ("dig",), x_summary=f"Task {'abcdef'[task]}"))
     assert contrast(runs, POLICY.model_copy(update={"confidence_min": 0.1, "separation_min": 0.05})) == []
-
-
-@pytest.mark.soak
-@pytest.mark.req("TM-15")
-def test_what_passing_runs_do_is_never_forbidden() -> None:
-    """Whatever the runs look like: a tool that passing runs use has no sentence against it."""
-    loose = POLICY.model_copy(update={"confidence_min": 0.2, "separation_min": 0.0})
-    hurting = forbidden = 0
-    for seed in range(30):
-        draw = random.Random(seed)
-        runs = []
-        for place in range(120):
-            tools = tuple(draw.sample(("look", "dig", "ask", "end"), draw.randint(1, 4)))
-            rate = 0.0 if "dig" in tools and seed % 2 else 0.2 if "dig" in tools else 0.6
-            runs.append(run(f"t{place:03}", draw.random() < rate, tools, x_summary=f"Task {draw.choice('abcd')}"))
-        used = {feature.name for one in runs if one.passed for feature in features_of(one)}
-        for one in contrast(runs, loose):
-            advice = advice_of(one, runs)
-            hurting += not one.helps
-            if advice is not None and "do not" in advice.line.lower():
-                forbidden += 1
-                assert one.feature not in used
-    assert hurting >= 30
-    assert forbidden >= 10
-
-
-def test_what_a_task_that_was_never_solved_uses_is_not_forbidden_either() -> None:
-    solved = [run(f"a{n}", n % 2 == 1, ("ask",) if n % 2 else ("dig",), x_summary="One task") for n in range(16)]
-    unsolved = [run(f"b{n}", False, ("dig",), x_summary="Another task") for n in range(4)]
-    free, bound = (separations_of(["tool:dig"], runs, POLICY)["tool:dig"] for runs in (solved, [*solved, *unsolved]))
-    assert not free.is_needed
-    assert bound.is_needed
 
 
 # -- which runs are comparable ----------------------------------------------------------------------------
@@ -249,7 +166,6 @@ def test_what_a_run_does_is_not_compared_between_tasks_where_no_family_is_named(
         for n, letter in enumerate("abcdefghijklmnopqrst")
     ]
     assert contrast(runs, POLICY) == []
-    assert associations(runs, [], POLICY) != []
     named = [one.model_copy(update={"intent": IntentParts(task_family="booking")}) for one in runs]
     assert contrast(named, POLICY) != [], "of one family by the caller's word"
     own = [one.model_copy(update={"own_features": {"way": "a" if one.passed else "b"}}) for one in runs]
@@ -268,18 +184,6 @@ def test_requests_of_one_form_are_comparable_where_no_family_is_named() -> None:
         for n in range(20)
     ]
     assert [one.strata for one in contrast(runs, POLICY)] == [1]
-
-
-def test_runs_that_work_on_the_same_things_are_of_one_task() -> None:
-    """Users word a request anew each time; whose order it is stays the same."""
-    runs = []
-    for n in range(24):
-        task, asks = n % 6, n // 6 % 2 == 0
-        detail = f'{{"user": "mia_li_{3000 + task}"}}'
-        steps = (call("get_user", 0, detail=detail), call("ask" if asks else "dig", 1))
-        words = f"Hello, {'abcdefghijklmnopqrstuvwx'[n] * 4} please help"
-        runs.append(run(f"t{n:02}", asks, steps=steps, x_summary=words, intent=IntentParts(domain_tag="air")))
-    assert [one.strata for one in contrast(runs, POLICY)] == [6]
 
 
 def until_passed(seed: int, effect: float = 0.0, tasks: int = 40) -> list[RunFacts]:
@@ -309,57 +213,3 @@ def test_that_tasks_are_tried_until_they_pass_makes_nothing_of_what_grows_with_t
 def test_tasks_that_are_tried_whatever_came_before_are_compared_with_themselves() -> None:
     runs = world(1, 0.45)
     assert {one.strata > 1 for one in contrast(runs, POLICY)} == {True}
-
-
-def tried_again_in_rounds(seed: int) -> list[RunFacts]:
-    """All tasks are tried, then those again that failed, four times: only hard ones return."""
-    draw = random.Random(seed)
-    hard = {task: draw.random() < 0.6 for task in range(60)}
-    runs, left = [], list(hard)
-    for time in range(4):
-        for task in left.copy():
-            passed = draw.random() < (0.08 if hard[task] else 0.9)
-            words = f"Task {'abcdefghijklmnopqrstuvwxyzABCD'[task // 2]}{'xy'[task % 2]}{'pq'[task // 52]}"
-            at = f"2026-05-01T1{time}:{task:02}:00.000000Z"
-            runs.append(run(f"t{task:02}.{time}", passed, x_summary=words, own_features={"trial": time}, at=at))
-            left = [one for one in left if one != task or not passed]
-    return runs
-
-
-def test_a_try_whose_earlier_tries_are_out_of_sight_is_not_taken_for_a_first_one() -> None:
-    """The window begins in the middle."""
-    runs = tried_again_in_rounds(3)
-    for seen in (60, 80, 100):
-        assert contrast(runs, POLICY.model_copy(update={"peers_max": seen})) == []
-
-
-@pytest.mark.soak
-@pytest.mark.req("TM-15")
-def test_among_the_newest_runs_a_try_is_still_the_try_that_it_is() -> None:
-    """The newest are compared by themselves after every run. What they are tries of, the older ones say."""
-    told, alone = 0, 0
-    for seed in range(3, 9):
-        runs = tried_again_in_rounds(seed)
-        for end in range(70, len(runs), 4):
-            told += bool(contrast(runs[:end], POLICY, newest=40))
-            alone += bool(contrast(runs[end - 40 : end], POLICY))
-    assert told <= 2
-    assert alone > 20, "looked at as if there were no others, they tell of tries"
-
-
-@pytest.mark.soak
-def test_the_newest_of_tasks_that_come_once_are_compared_as_if_there_were_no_others() -> None:
-    for seed in range(10):
-        draw = random.Random(seed)
-        rates = {"x": 0.9, "y": 0.4, "z": 0.2}
-        chosen = [draw.choice("xyz") for _ in range(90)]
-        runs = [
-            run(
-                f"t{n:02}",
-                draw.random() < rates[way],
-                own_features={"a": way},
-                at=f"2026-05-01T12:{n // 60:02}:{n % 60:02}.000000Z",
-            )
-            for n, way in enumerate(chosen)
-        ]
-        assert contrast(runs, POLICY, newest=50) == contrast(runs[-50:], POLICY)

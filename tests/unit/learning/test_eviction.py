@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from muniment.core.instants import format_instant
 from muniment.core.policy import EvictionPolicy
-from muniment.learning.reuse.eviction import decayed_score, own_score, to_evict
-from muniment.learning.stored_memory import StoredMemory, Tally
+from muniment.learning.records import StoredMemory, Tally
+from muniment.learning.tidying import decayed_score, own_score, to_evict
 
 pytestmark = pytest.mark.req("RC-21", "RC-06")
 

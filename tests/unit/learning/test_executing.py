@@ -15,8 +15,8 @@ from effort import examples
 from muniment.contracts.learning import MemoryActionRecord
 from muniment.core.policy import LearnPolicy
 from muniment.errors import InvalidRecord
-from muniment.learning.fold.executing import check_plan, ids_touched, op_id
-from muniment.learning.stored_memory import StoredMemory, Tally
+from muniment.learning._operations import check_plan, ids_touched, op_id
+from muniment.learning.records import StoredMemory, Tally
 
 pytestmark = pytest.mark.req("RC-11")
 

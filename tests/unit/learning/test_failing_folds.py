@@ -16,7 +16,7 @@ import muniment
 from muniment.errors import EmbedderUnreachable, InvalidInput, LearningFailed
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
-from muniment.learning.proposals.records import LessonAnswer
+from muniment.learning._lesson_writing import LessonAnswer
 
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}
 INTENT = {"domain_tag": "travel", "task_family": "booking"}
@@ -59,7 +59,7 @@ def _kept(mem: Memory, run_id: str) -> list[str]:
 
 # What may fail while a run is folded: the code, what counts tokens, what embeds, what is written in its transaction.
 PLACES = (
-    "muniment.learning.folding.fold",
+    "muniment.learning.folding.plan_fold",
     "muniment.learning.folding._see",
     "muniment.learning.folding.run_plan",
     "muniment.learning.folding.lesson_moves",
@@ -148,7 +148,7 @@ def test_a_run_that_has_ended_is_told_of_and_left_as_it_is(mem: Memory, monkeypa
 def test_what_stops_the_program_is_no_failure_of_a_fold(mem: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     run = _begun(mem)
     with monkeypatch.context() as patch:
-        patch.setattr("muniment.learning.folding.fold", Broken(KeyboardInterrupt()))
+        patch.setattr("muniment.learning.folding.plan_fold", Broken(KeyboardInterrupt()))
         with pytest.raises(KeyboardInterrupt):
             run.finish(verifier_result=PASS, intent=INTENT)
     assert _kept(mem, run.run_id) == []
@@ -257,7 +257,7 @@ def test_a_runner_ends_all_its_runs_and_says_which_were_not_learnt_from(
 def test_of_several_attempts_those_that_can_be_are_learnt_from(mem: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     from muniment.learning import folding
 
-    calls, whole = [0], folding.fold
+    calls, whole = [0], folding.plan_fold
 
     def second_fails(*args: Any, **named: Any) -> Any:
         calls[0] += 1
@@ -265,7 +265,7 @@ def test_of_several_attempts_those_that_can_be_are_learnt_from(mem: Memory, monk
             raise RuntimeError("once")
         return whole(*args, **named)
 
-    monkeypatch.setattr(folding, "fold", second_fails)
+    monkeypatch.setattr(folding, "plan_fold", second_fails)
     runner = mem.runner(lambda _task: "A table.", lambda *_: True, user_id="ana", agent_id="agent")
     with pytest.raises(LearningFailed) as failed:
         runner.run("Find a table.", "kroll", k=3, run_id="tried", intent=INTENT)
@@ -295,7 +295,7 @@ def test_the_async_face_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
             run = await mem.run(user_id="ana", agent_id="agent")
             await run.observe("user", "Find a table.")
             with monkeypatch.context() as patch:
-                patch.setattr("muniment.learning.folding.fold", Broken(KeyError("weights")))
+                patch.setattr("muniment.learning.folding.plan_fold", Broken(KeyError("weights")))
                 with pytest.raises(LearningFailed):
                     await run.finish(verifier_result=PASS, intent=INTENT)
             learned = await mem.learning.learn(run.run_id, PASS, intent=INTENT)

@@ -22,7 +22,7 @@ from muniment.learning.keys import (
     state_compat,
     state_key,
 )
-from muniment.learning.stored_memory import IntentParts, StateParts
+from muniment.learning.records import IntentParts, StateParts
 from products import for_each
 
 pytestmark = pytest.mark.req("RC-07")

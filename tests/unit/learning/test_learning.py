@@ -47,13 +47,15 @@ def write(payload, store="ReasoningBank"):
 @pytest.mark.req("RC-27")
 def test_a_finished_run_is_logged(mem):
     teach(mem)
+    mem.bank(user_id="ana").add_lesson("Work backwards from the result", intent=INTENT)
     run = one_run(mem, 99, recalls=True)
     log = mem.bank(user_id="ana").event_logs(limit=1)[0]
     assert EventLog.from_wire(log.to_wire()) == log
     assert log.run.mode == "main"
     assert log.verifier.verdict == "PASS"
     assert log.memory_recall.used_ids
-    assert log.praxis.used_tactic_ids
+    assert log.praxis is None  # the lesson is a candidate until a judged run of its work ends
+    one_run(mem, 100, recalls=True)
     assert log.memory_fold.action_plan_id == log.memory_actions.plan_id
     assert log.cost.tool_calls == 1
     entries = {entry.id: entry for entry in run.ledger.entries()}
@@ -61,22 +63,6 @@ def test_a_finished_run_is_logged(mem):
     assert entries[log.outputs.y_ref].role == "assistant"
     capsule = mem.bank(user_id="ana").get(f"{log.trace_id}.capsule")
     assert TraceCapsule.from_wire(capsule.record).refs.y_ref == log.outputs.y_ref
-
-
-@pytest.mark.req("RC-10")
-@pytest.mark.req("RC-13")
-def test_contrast_becomes_a_tactic_that_is_recalled(mem):
-    teach(mem)
-    tactics = mem.bank(user_id="ana").records(kind="tactic")
-    assert any("backward" in each.record["injection"]["content"] for each in tactics)
-    run = mem.run(user_id="ana", agent_id="solver")
-    recalled = run.learning.recall("Reach 24", intent=INTENT, state={"mode": "main"})
-    assert not recalled.response.fallback_used
-    assert any(hint.source == "ReuseBuffer" and "backward" in (hint.summary or "") for hint in recalled.hints)
-    assert recalled.injection.tokens <= mem.policy.learn.injection.total_tokens_max
-    for hint in recalled.hints:
-        assert hint.model_extra["parts"].keys() == {"sem", "tools", "intent", "state", "quality"}
-        assert hint.reason
 
 
 @pytest.mark.req("RC-08")
@@ -103,6 +89,21 @@ def test_hints_stand_in_the_packets_of_planner_and_tool(mem):
         assert "earlier run: " in build.text
         assert mem.replay(build.id).packet_bytes == build.packet_bytes
     assert "earlier run: " not in run.compose("responder", query="Reach 24", max_tokens=1024).text
+
+
+def test_a_contrast_is_drafted_and_passing_runs_are_recalled(mem):
+    teach(mem)
+    assert mem.bank(user_id="ana").records(kind="tactic") == []
+    assert any("backward" in each.proposed_rule.body for each in mem.bank(user_id="ana").drafts())
+    run = mem.run(user_id="ana", agent_id="solver")
+    recalled = run.learning.recall("Reach 24", intent=INTENT, state={"mode": "main"})
+    assert not recalled.response.fallback_used
+    assert recalled.injection.tokens <= mem.policy.learn.injection.total_tokens_max
+    assert recalled.hints
+    for hint in recalled.hints:
+        assert "Passed" in hint.summary
+        assert hint.model_extra["parts"].keys() == {"sem", "intent", "state", "quality"}
+        assert hint.reason
 
 
 def test_learning_twice_is_learning_once(mem):

@@ -15,9 +15,9 @@ import muniment
 from muniment.core.ports.engine import Engine, Select
 from muniment.errors import RunFinished
 from muniment.learning.keys import intent_key
-from muniment.learning.lessons.uses import list_uses, uses_of
 from muniment.learning.projection import core_name
-from muniment.learning.stored_memory import IntentParts
+from muniment.learning.records import IntentParts
+from muniment.learning.uses import list_uses, uses_of
 
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}
 FAIL = {"verifier_id": "v", "verdict": "FAIL", "outcome": "FAIL", "reason_codes": ["numeric_error"]}

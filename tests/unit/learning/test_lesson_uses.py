@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from muniment.core.ports.engine import Count
-from muniment.learning.lessons.uses import uses_by_id
-from muniment.learning.stored_memory import Tally
+from muniment.learning.records import Tally
+from muniment.learning.uses import uses_of
 
 INTENT = {"domain_tag": "shop", "task_family": "lookup"}
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}
@@ -176,7 +176,7 @@ def test_a_lesson_that_is_held_out_is_told_and_counted_as_such(make) -> None:
     assert "tac_1" not in [hint.memory_id for hint in recalled.hints]
     assert (bank.get("tac_1").with_tally.n, bank.get("tac_1").without_tally) == (0, Tally(n=1, passes=1))
     held = bank.get("tac_1")
-    uses = mem._ctx.engine.read("default", lambda reader: uses_by_id(reader, "bank:user:ana", [held], 10)["tac_1"])
+    uses = mem._ctx.engine.read("default", lambda reader: uses_of(reader, "bank:user:ana", [held], 10)["tac_1"])
     assert [(use.arm, use.passed, use.stage) for use in uses] == [("held_out", True, "active")]
     assert uses[0].task
     other, first = a_run(mem, 2, None)

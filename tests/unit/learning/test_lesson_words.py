@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from muniment.learning.lessons.wording import condition_words, figure_words, lesson_line, sentence_of
-from muniment.learning.stored_memory import StoredMemory, Tally
+from muniment.learning._lesson_words import condition_words, figure_words, lesson_line, sentence_of
+from muniment.learning.records import StoredMemory, Tally
 from products import for_each
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from muniment.errors import Conflict, GateFailed, InvalidInput, NotFound, TooLarge, WrongStage
 from muniment.handles.memory import Memory
-from muniment.learning.lessons.records import Lesson, LessonDecision, LessonStory
+from muniment.learning.records import Lesson, LessonDecision, LessonStory
 from muniment.testing.stories import RuleStory
 from rule_stages import story_at
 

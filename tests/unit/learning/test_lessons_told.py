@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from muniment.handles.memory import Memory
-from muniment.learning.lesson_state import LessonState
-from muniment.learning.lessons.wording import cited_events, lesson_line, sentence_of
-from muniment.learning.stored_memory import StoredMemory, Tally
+from muniment.learning._lesson_words import cited_events, lesson_line, sentence_of
+from muniment.learning.records import LessonState, StoredMemory, Tally
 from muniment.memory.patches import Decided, draft_patch, write_patches
 from muniment.store.ledger import MEMORY_RECALLED
 from products import for_each

@@ -9,8 +9,8 @@ from plan_makers import KINDS, Shelf, act, day, payload, told
 
 from muniment.core.canonical import digest_of
 from muniment.core.policy import FoldPolicy, LearnPolicy
-from muniment.learning.fold.operations import ENDLESS
-from muniment.learning.stored_memory import StoredMemory, Tally
+from muniment.learning._operations import ENDLESS
+from muniment.learning.records import StoredMemory, Tally
 from products import for_each
 
 APPLIED = [("APPLIED", None)]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from muniment.contracts.learning import ReuseSelectMeta, ReuseStateRecord, ReuseVerifier, Reward
 from muniment.core.policy import PuctPolicy
 from muniment.errors import InvalidInput
-from muniment.learning.reuse.puct import SeedState, select_seed
+from muniment.learning.puct import SeedState, select_seed
 
 pytestmark = pytest.mark.req("RC-21")
 

@@ -10,10 +10,8 @@ from muniment.contracts.runs import RunConfig, SelectedRuleMirror
 from muniment.contracts.schemas import unknown_keys, validate
 from muniment.errors import MunimentError
 from muniment.handles.memory import Memory
-from muniment.learning.fold.run_logs import Finished, build_capsule, build_event_log
-from muniment.learning.rule_state import RuleArm
-from muniment.learning.run_blocks import RunBlocks
-from muniment.learning.stored_memory import IntentParts, StateParts
+from muniment.learning.event_logs import Finished, build_capsule, build_event_log
+from muniment.learning.records import IntentParts, RuleArm, RunBlocks, StateParts
 from products import for_each
 
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}

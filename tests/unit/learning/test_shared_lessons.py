@@ -16,9 +16,9 @@ from muniment.core.ports.schema import LINKS, LinkRow
 from muniment.core.scope import bank_names
 from muniment.errors import InvalidInput, NotFound
 from muniment.learning.banks import write_bank
-from muniment.learning.lessons.uses import name_in_bank, told_id, uses_by_id
 from muniment.learning.projection import trace_id_of
-from muniment.learning.stored_memory import Tally
+from muniment.learning.records import Tally
+from muniment.learning.uses import name_in_bank, told_id, uses_of
 from muniment.memory.patches import Decided, draft_patch, write_patches
 from muniment.store.items import select_items
 from muniment.store.ledger import LESSONS_USED, MEMORY_RECALLED
@@ -152,7 +152,7 @@ def test_what_is_held_out_of_a_run_is_counted_as_such(make) -> None:
     judged(mem)
     held = bank.get("tac_1")
     assert (held.with_tally.n, held.without_tally) == (0, Tally(n=1, passes=1))
-    found = mem._ctx.engine.read("default", lambda reader: uses_by_id(reader, "bank:agent:clerk", [held], 9)["tac_1"])
+    found = mem._ctx.engine.read("default", lambda reader: uses_of(reader, "bank:agent:clerk", [held], 9)["tac_1"])
     assert [(use.arm, use.stage, use.share) for use in found] == [("held_out", "active", 0)]
 
 

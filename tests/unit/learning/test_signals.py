@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from muniment.handles.memory import Memory
-from muniment.learning.fold.signals import derived_bucket, derived_cluster, error_shape, failure_sign, is_telling
-from muniment.learning.stored_memory import IntentParts, StepFacts
+from muniment.learning._features import error_shape
+from muniment.learning.event_logs import derived_bucket, derived_cluster, failure_sign
+from muniment.learning.records import IntentParts, StepFacts
 from products import for_each
 
 FAIL = {"verifier_id": "v", "verdict": "FAIL", "outcome": "FAIL"}
@@ -58,11 +58,6 @@ def test_a_failure_is_named_by_the_call_that_broke_then_by_the_note_then_by_the_
     assert failure_sign([fine], "Expected 12, got 13") == "expected # got #"
     assert failure_sign([fine], None) == "wrong after say_so"
     assert failure_sign([], None) == "wrong answer"
-    assert [is_telling(each) for each in ("get_order failed", "wrong answer", "wrong after say_so")] == [
-        True,
-        False,
-        False,
-    ]
 
 
 def test_codes_and_constraints_come_first_and_their_order_does_not_matter() -> None:
@@ -135,20 +130,6 @@ def test_what_the_caller_says_stands(mem: Memory) -> None:
     assert log.bucket_key == "I3|law|clarity_low"
     (cluster,) = mem.learning.observe_rates(user_id="ana").observables.cluster_recurrence
     assert (cluster.cluster_id, cluster.sign) == ("fc_own", None)
-
-
-@pytest.mark.soak
-def test_a_derived_bucket_counts_and_binds_nothing(make: Callable[..., Memory]) -> None:
-    """The next run names no bucket either: what was learnt must still reach it."""
-    mem = make("memory", policy={"learn": {"lessons": {"holdout_share": 0, "trial_share": 1}}})
-    for number in range(4):
-        finished(mem, number, FAIL, f"Order {number} not found", features={"way": "by_name"})
-        finished(mem, 100 + number, PASS, features={"way": "by_number"})
-    assert all("bucket_keys" not in each.proposed_rule.applicability for each in mem.bank(user_id="ana").drafts())
-    run = mem.run(user_id="ana", agent_id="clerk", task_type="lookup")
-    told = run.learning.recall("Find order 7.", intent={"domain_tag": "shop", "task_family": "lookup"})
-    assert "by_number" in told.text
-    assert {log.bucket_key for log in mem.bank(user_id="ana").event_logs()} == {"I2|shop|clarity_med"}
 
 
 def test_runs_that_nobody_judged_are_told_and_not_counted(mem: Memory) -> None:

@@ -64,7 +64,6 @@ def test_a_run_that_has_acted_is_helped_by_what_it_did(mem: Any) -> None:
     run.observe_tool("run_job", content="TimeoutError: queue took longer than 45 ms", ok=False)
     (first, *_rest) = ask(mem, "Help.", run=run).hints
     assert "The nightly job stops" in first.summary
-    assert first.model_extra["parts"]["tools"] > 0
 
 
 def test_where_nothing_fits_nothing_comes_and_it_says_so(mem: Any) -> None:
@@ -93,7 +92,7 @@ def test_identical_runs_are_one_hint_and_none_repeats(mem: Any) -> None:
     )
     found = ask(mem, "Ship the order.", intent=SHOP, sources=["ReasoningBank"])
     (hint,) = found.hints
-    assert hint.summary.startswith('4 runs like "Ship the order": passed 4 of 4. Did: ship (way=air).')
+    assert hint.summary == "Asked: Ship the order. Passed. Did: ship (way=air)."
     assert "no such way" not in hint.summary  # a failure takes no room where runs passed
     assert found.text.count("Ship the order") == 1
 
@@ -123,12 +122,12 @@ def test_forgetting_a_run_takes_what_it_did_and_what_was_told_of_it(mem: Any) ->
     reader = mem.run(user_id="ana", agent_id="coder")
     reader.observe("user", "Ship the order.")
     told = reader.learning.recall("Ship the order.", intent=SHOP, sources=["ReasoningBank"])
-    assert "2 runs like" in told.text
+    assert "zeppelin" in told.text
     entry = next(entry for entry in first.ledger.entries() if entry.tool is not None)
     mem.forget(event=entry.id)
     after = ask(mem, "zeppelin", sources=["ReasoningBank"])
-    assert all("runs like" not in (hint.summary or "") for hint in after.hints)
-    assert "2 runs like" not in str([entry.to_wire() for entry in reader.ledger.entries()])
+    assert len(after.hints) == 1
+    assert first.run_id not in str([hint.to_wire() for hint in after.hints])
 
 
 def test_the_same_question_has_the_same_answer_byte_for_byte(mem: Any) -> None:

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from muniment.core.policy import LessonPolicy
-from muniment.learning._trials import draw_arms, left_idle, next_state, outlived, stage_of, started
-from muniment.learning.lesson_state import LessonUse
-from muniment.learning.stored_memory import StoredMemory
+from muniment.learning._trials import draw_arms, left_idle, next_state, stage_of, started
+from muniment.learning.records import LessonUse, StoredMemory
 from products import for_each
 
 POLICY = LessonPolicy()
@@ -101,8 +100,8 @@ def test_a_trial_that_shows_nothing_is_over_and_one_that_nobody_comes_to_too() -
     move = next_state(lesson("m"), drawn(Random(3), 0.5, 0.5, POLICY.trial_uses_max), POLICY, LATER)
     assert move is not None
     assert (move.state.stage, move.reason) == ("retired", "no_help")
-    assert left_idle(lesson("m"), POLICY.trial_idle_max - 1, POLICY, LATER) is None
-    idle = left_idle(lesson("m"), POLICY.trial_idle_max, POLICY, LATER)
+    assert left_idle(lesson("m"), 59, LATER) is None
+    idle = left_idle(lesson("m"), 60, LATER)
     assert idle is not None
     assert idle.reason == "not_reached"
 
@@ -136,10 +135,3 @@ def test_a_conflict_suspends_at_once_but_not_what_is_signed(stage: str) -> None:
     signed = lesson("m", stage, status="pinned")
     assert next_state(signed, drawn(Random(2), 0.2, 0.9, 100), POLICY, LATER, conflict=True) is None
     assert stage_of(signed) == "active"
-
-
-def test_what_ended_long_ago_may_be_proposed_anew() -> None:
-    ended = lesson("m", "retired", NOW, status="retired")
-    assert outlived([ended], [LATER] * 99) == frozenset()
-    assert outlived([ended], [LATER] * 100) == {"m"}
-    assert outlived([ended], [NOW] * 200) == frozenset()

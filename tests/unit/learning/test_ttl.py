@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from muniment.errors import InvalidInput
 from muniment.learning.keys import DAYS_MAX, Ttl, expires_at, has_expired, parse_ttl, ttl_text
-from muniment.learning.stored_memory import StoredMemory
+from muniment.learning.records import StoredMemory
 from products import for_each
 
 pytestmark = pytest.mark.req("RC-21", "RC-06")

@@ -6,8 +6,8 @@ import pytest
 from plan_makers import KINDS, Shelf, act, day, payload, plan_of, told
 
 from muniment.contracts.learning import MemoryActionPlan
-from muniment.learning.fold.undoing import undo_plan
-from muniment.learning.stored_memory import Tally
+from muniment.learning._operations import undo_plan
+from muniment.learning.records import Tally
 from products import for_each
 
 pytestmark = pytest.mark.req("RC-11", "RC-06")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from run_makers import clean, count_words
 
 from effort import examples
-from muniment.learning.fold.wording import Writer
+from muniment.learning._episodes import Writer
 
 WRITER = Writer(count_words, 8, clean)
 
@@ -28,4 +28,4 @@ def test_quotes_are_one_line_cut_between_words_and_left_out_where_unclean() -> N
 @settings(max_examples=examples(30), deadline=None)
 @given(st.lists(st.text(max_size=200), max_size=5), st.integers(1, 40))
 def test_what_is_joined_always_fits(sentences: list[str], room: int) -> None:
-    assert Writer(len, room, clean).fits(Writer(len, room, clean).join(sentences)) or room < 2
+    assert len(Writer(len, room, clean).join(sentences)) <= max(1, room)

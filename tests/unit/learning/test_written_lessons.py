@@ -12,7 +12,7 @@ from lesson_makers import EDIT, FAIL, GOOD, INTENT, PASS, TESTED, fold, lesson, 
 import muniment
 from muniment.errors import InvalidInput, ModelRefused
 from muniment.handles.memory import Memory
-from muniment.learning.proposals.records import LessonAnswer, LessonProposal, LessonQuestion
+from muniment.learning._lesson_writing import LessonAnswer, LessonProposal, LessonQuestion
 
 SAID = "When cart.py was edited: Call run_tests on tests/test_cart.py."
 
@@ -64,10 +64,10 @@ def test_what_is_proposed_is_told_with_its_fate_and_what_it_took(mem: Memory) ->
         GOOD, lesson("Read settings.py first"), lesson("Do not call edit", "e2"), 7, lesson("Call edit on cart.py")
     )
     result = fold(mem, EDIT, TESTED, passed=True, lessons=model)
-    assert told(result)["refused"] == {"forbids_solution": 1, "malformed": 1, "not_in_evidence": 1, "too_many": 1}
+    assert told(result)["refused"] == {"malformed": 1, "not_in_evidence": 1, "too_many": 1}
     (report,) = mem.bank(user_id="ana").lesson_reports()
     assert [(each.fate, each.code) for each in report.proposals] == [
-        ("written", None), ("refused", "not_in_evidence"), ("refused", "forbids_solution"), ("refused", "too_many"),
+        ("written", None), ("refused", "not_in_evidence"), ("written", None), ("refused", "too_many"),
     ]  # fmt: skip
     assert "settings.py" in (report.proposals[1].why or "")
     assert report.malformed == 1
@@ -127,7 +127,7 @@ def test_a_model_that_hangs_is_left_behind() -> None:
 
 def test_the_same_again_adds_evidence_and_no_second_record(mem: Memory) -> None:
     fold(mem, EDIT, TESTED, passed=True, lessons=saying(GOOD))
-    again = GOOD | {"text": "Call run_tests on the tests/test_cart.py"}
+    again = GOOD | {"text": "Call  RUN_TESTS on tests/test_cart.py."}
     result = fold(mem, EDIT, TESTED, passed=True, lessons=saying(again))
     assert told(result)["merged"] == 1
     (memory,) = mem.bank(user_id="ana").records(kind="tactic")
@@ -157,23 +157,6 @@ def test_what_was_tried_and_retired_is_not_written_again(mem: Memory) -> None:
     assert told(result)["refused"] == {"tried_before": 1}
     assert bank.lesson_reports()[0].proposals[0].lesson_id == memory.id
     assert not lessons_of(mem)
-
-
-def test_a_warning_goes_when_a_run_passes_that_did_not_heed_it(mem: Memory) -> None:
-    blind = ("deploy", {"now": True}, "done", True)
-    fold(mem, EDIT, TESTED, passed=True)
-    warning = lesson("Do not call deploy", "e2", when="a cart is fixed", advice="avoid")
-    assert told(fold(mem, blind, EDIT, passed=False, lessons=saying(warning)))["written"] == 1
-    assert lessons_of(mem) == ["When a cart is fixed: Do not call deploy."]
-    fold(mem, EDIT, TESTED, passed=True)
-    fold(mem, blind, passed=False)
-    assert lessons_of(mem)
-    mine = mem.bank(user_id="ana").add_lesson("Do not call deploy with now", when="a sale is on", intent=INTENT)
-    result = fold(mem, EDIT, blind, passed=True)
-    assert lessons_of(mem) == [mine.text], "what a person wrote stands until its trial says otherwise"
-    assert result.action_plan_id is not None
-    mem.bank(user_id="ana").undo(result.action_plan_id)
-    assert len(lessons_of(mem)) == 2
 
 
 def test_undoing_the_fold_takes_its_lesson_back(mem: Memory) -> None:

@@ -192,7 +192,7 @@ def test_values_of_any_shape(mem: Memory) -> None:
 
 @pytest.mark.req("MP-09")
 def test_which_facts_are_preferences(mem: Memory) -> None:
-    from muniment.packets.gathering import load_stores
+    from muniment.packets.gather import load_stores
 
     run = mem.run(user_id="ana")
     said = run.observe("user", "x")

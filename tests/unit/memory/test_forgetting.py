@@ -13,7 +13,7 @@ from muniment.core.policy import FactPolicy
 from muniment.errors import Forgotten, MunimentError
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
-from muniment.packets.gathering import load_stores
+from muniment.packets.gather import load_stores
 
 Bytes = Callable[[], bytes]
 Maker = Callable[..., Memory]

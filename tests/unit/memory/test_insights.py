@@ -16,7 +16,7 @@ from muniment.core.policy import FactPolicy
 from muniment.errors import Conflict, Forbidden, InvalidInput, MunimentError, NotFound
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
-from muniment.packets.gathering import load_stores
+from muniment.packets.gather import load_stores
 from muniment.packets.pool import InsightCandidate, ProcedureCandidate
 from products import for_each
 

@@ -18,8 +18,8 @@ from muniment.errors import Conflict, Forgotten, NotFound
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.memory.evidence import NOTHING, read_wanted
-from muniment.packets.gathering import load_stores
-from muniment.packets.run_state import gather_run
+from muniment.packets._run_section import gather_run
+from muniment.packets.gather import load_stores
 from muniment.store.engines.sqlite import SqliteEngine
 
 Maker = Callable[..., Memory]

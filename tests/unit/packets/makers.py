@@ -7,8 +7,7 @@ from typing import Any
 from muniment.contracts.packet import Cues, Fact, InsightItem, PacketBudget, Procedure, Purpose, WorkingState
 from muniment.core.scope import Scope
 from muniment.memory.turns import EpisodeCandidate, SessionLine, Turn
-from muniment.packets.page.lines import SECTIONS
-from muniment.packets.page.opening import PREAMBLE
+from muniment.packets.page import PREAMBLE, SECTIONS
 from muniment.packets.pool import (
     ComposeRequest,
     FactCandidate,

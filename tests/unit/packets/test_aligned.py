@@ -12,9 +12,8 @@ from effort import examples
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
 from muniment.packets.builds import Build
-from muniment.packets.comparing import BuildDiff
-from muniment.packets.page.aligned import LinePair, align
-from muniment.packets.page.page_lines import PageLine, page_lines
+from muniment.packets.compare import BuildDiff, LinePair, align
+from muniment.packets.layout import PageLine, page_lines
 from products import for_each
 
 
@@ -141,7 +140,7 @@ def test_the_same_build_has_the_same_lines(mem: Memory) -> None:
 
 def test_ids_that_begin_alike_are_told_apart(mem: Memory) -> None:
     """`f1` is not `f10`: a reason is that of the item itself."""
-    from muniment.packets.comparing import _is_named
+    from muniment.packets.compare import _is_named
 
     assert _is_named("quote:e1", "turn:e1")
     assert _is_named("fact:e1#2", "fact:e1")

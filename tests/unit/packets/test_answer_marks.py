@@ -12,7 +12,7 @@ from muniment.contracts.semantics import check_packet
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
 from muniment.packets.builds import Build
-from muniment.packets.rendering import render
+from muniment.packets.render import render
 from packet_audit import audit
 
 SAID = {

@@ -16,7 +16,7 @@ from muniment.contracts.packet import OpenLoop
 from muniment.core.policy import ComposePolicy
 from muniment.packets.compose import Composed, compose
 from muniment.packets.conversation import worth_of
-from muniment.packets.rendering import render
+from muniment.packets.render import render
 from packet_audit import audit
 from products import for_each
 from strategies import CountBy

@@ -14,9 +14,9 @@ from makers import OPENING, TODAY, make_episode, make_hit, make_line, make_pool,
 from muniment.core.policy import ComposePolicy
 from muniment.core.text.sentences import sentence_spans
 from muniment.packets.compose import Composed, compose
-from muniment.packets.page.layout import lay_out, sheet_of
-from muniment.packets.page.opening import PREAMBLE
-from muniment.packets.rendering import render
+from muniment.packets.layout import lay_out, sheet_of
+from muniment.packets.page import PREAMBLE
+from muniment.packets.render import render
 from packet_audit import audit
 from products import for_each
 from strategies import CountBy, count_words

@@ -12,7 +12,7 @@ import muniment
 from muniment import Memory
 from muniment.core.policy import ComposePolicy
 from muniment.errors import InvalidInput
-from muniment.packets import cued_turns
+from muniment.packets import gather
 from muniment.packets.builds import Build
 from muniment.packets.compose import compose
 from packet_audit import audit
@@ -202,7 +202,7 @@ def test_turns_whose_labels_are_too_many_to_read_are_told_as_unread(
     """Only of those whose labels were read is it known that they carry no such tag."""
     ids = tell(mem)
     whole: Any = built(mem, "roof", {"tags": ["home"]}).packet.explain.filters["not_gathered"]
-    monkeypatch.setattr(cued_turns, "LABELLED_TURNS_MAX", 100)
+    monkeypatch.setattr(gather, "LABELLED_TURNS_MAX", 100)
     build = built(mem, "roof", {"tags": ["home"]})
     part: Any = build.packet.explain.filters["not_gathered"]
     assert quoted(build) == {ids["late.roof"]}

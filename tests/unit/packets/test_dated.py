@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from muniment.handles.memory import Memory
-from muniment.packets.page.dated import NOTES_MAX, dated, undated
-from muniment.packets.rendering import render
+from muniment.packets.page import NOTES_MAX, dated, undated
+from muniment.packets.render import render
 from products import for_each
 
 SAID = "2026-03-11T09:30:00Z"

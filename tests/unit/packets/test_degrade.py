@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from muniment.core.text.analyzer import analyze
-from muniment.packets.cutting import cut_text, cut_value
+from muniment.packets.allocate import cut_text, cut_value
 from products import for_each
 
 TERMS = analyze("bridge harbour")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from muniment.contracts.packet import Fact, Validity
-from muniment.packets.page.lines import fact_line
+from muniment.packets.page import fact_line
 from products import for_each
 
 

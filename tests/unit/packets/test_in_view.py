@@ -8,8 +8,8 @@ import pytest
 
 import muniment
 from muniment.errors import InvalidInput
-from muniment.packets.page.opening import PAGE_SIGN
-from muniment.packets.rendering import render
+from muniment.packets.page import PAGE_SIGN
+from muniment.packets.render import render
 
 GARDEN = ("roses", "beans", "kale", "basil", "figs", "plums", "leeks", "thyme", "corn", "mint")
 

@@ -13,9 +13,8 @@ from muniment.errors import InvalidRecord
 from muniment.handles.memory import Memory
 from muniment.packets.builds import PURPOSES
 from muniment.packets.compose import Composed, compose
-from muniment.packets.page.lines import BLOCK_NAMES
-from muniment.packets.page.opening import PREAMBLE, preamble
-from muniment.packets.rendering import render
+from muniment.packets.page import BLOCK_NAMES, PREAMBLE, preamble
+from muniment.packets.render import render
 from packet_audit import audit
 from strategies import CountBy
 

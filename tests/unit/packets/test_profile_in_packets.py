@@ -9,7 +9,7 @@ import pytest
 import muniment
 from muniment import Memory
 from muniment.packets.builds import Build
-from muniment.packets.rendering import render
+from muniment.packets.render import render
 from packet_audit import audit
 
 pytestmark = pytest.mark.req("TM-16")

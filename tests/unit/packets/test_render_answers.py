@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.packets.page.answers import unmarked
-from muniment.packets.rendering import resolve
+from muniment.packets.render import resolve, unmarked
 from products import for_each
 
 MARKS = {"1": "e1", "2": "e2", "3": "e3"}

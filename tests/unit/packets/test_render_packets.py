@@ -10,7 +10,7 @@ import pytest
 
 from muniment.contracts.packet import MemoryPacket
 from muniment.errors import InvalidRecord
-from muniment.packets.rendering import (
+from muniment.packets.render import (
     DIVIDER,
     REMINDER,
     Rendered,

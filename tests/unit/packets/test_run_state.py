@@ -16,9 +16,9 @@ from muniment.core.policy import Policy
 from muniment.errors import Forgotten
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
+from muniment.packets._run_section import task_of
 from muniment.packets.builds import Build
-from muniment.packets.rendering import render
-from muniment.packets.run_state import task_of
+from muniment.packets.render import render
 from packet_audit import audit
 from products import for_each
 
@@ -612,7 +612,7 @@ def test_what_is_read_does_not_grow_with_the_ledger(
     """The state is read by kind and run: the same questions of the store, whatever was said meanwhile."""
     from muniment.core.policy import ComposePolicy
     from muniment.memory.evidence import NOTHING
-    from muniment.packets.run_state import gather_run
+    from muniment.packets._run_section import gather_run
 
     mem = make("memory")
     run = told(mem)

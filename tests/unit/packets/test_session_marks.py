@@ -15,7 +15,7 @@ from muniment.handles.memory import Memory
 from muniment.packets.builds import Build
 from muniment.packets.compose import Composed, compose
 from muniment.packets.pool import KnownMarks
-from muniment.packets.rendering import render
+from muniment.packets.render import render
 from packet_audit import audit
 from products import for_each
 from strategies import CountBy

@@ -13,7 +13,7 @@ from muniment.errors import MunimentError, TooLarge
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
 from muniment.packets.builds import Build
-from muniment.packets.rendering import render
+from muniment.packets.render import render
 from packet_audit import audit
 
 PURPOSES = ("planner", "tool", "responder")

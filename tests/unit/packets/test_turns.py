@@ -7,7 +7,7 @@ import pytest
 from muniment.core.listing import ListQuery
 from muniment.errors import InvalidInput, NotFound
 from muniment.handles.memory import Memory
-from muniment.packets.turns import RunTurn, count_turns, page_turns
+from muniment.packets.timeline import RunTurn, count_turns, page_turns
 
 
 def _name(turn: RunTurn | None) -> str:

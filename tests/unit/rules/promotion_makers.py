@@ -8,7 +8,7 @@ from typing import Any
 from muniment.contracts.rules import DistillDraft, RegressionTestSpec, RuleRecord
 from muniment.core.policy import CanaryPolicy, RulePolicy
 from muniment.core.stats import Comparison
-from muniment.learning.stored_memory import StoredMemory
+from muniment.learning.records import StoredMemory
 from muniment.rules._consolidate import rule_of
 from muniment.rules._gate import ReplayPair, judge_gate, judge_replay, outcome_of, rule_digest, start_canary
 from muniment.rules._records import GateReport, LintFinding, PromotionReport, ReplayReport, TestOutcome

@@ -7,7 +7,7 @@ from typing import Any
 
 from muniment.contracts.rules import CandidateSelectRequest, RuleRecord
 from muniment.core.policy import RulePolicy
-from muniment.learning.stored_memory import StoredMemory
+from muniment.learning.records import StoredMemory
 from muniment.rules._records import RuleUse
 from muniment.rules._select import Candidate, RuleRequest, Selected, compile_rule, select_rules
 

@@ -13,8 +13,7 @@ import muniment.rules
 from muniment.contracts.rules import RuleRecord
 from muniment.core.policy import CanaryPolicy, GatePolicy, PromotePolicy, RulePolicy
 from muniment.errors import GateFailed, InvalidInput, WrongStage
-from muniment.learning.rule_state import CanaryPlan
-from muniment.learning.stored_memory import StoredMemory, Tally
+from muniment.learning.records import CanaryPlan, StoredMemory, Tally
 from muniment.rules._consolidate import consolidate
 from muniment.rules._gate import holds, rule_digest
 from muniment.rules._records import LintFinding, PromotionReport

@@ -11,8 +11,7 @@ from promotion_makers import EASY, LATER, NOW, POLICY, Gated, compared, memory_o
 from muniment.contracts.rules import RuleRecord
 from muniment.core.policy import CanaryPolicy, GatePolicy, PromotePolicy, RulePolicy
 from muniment.errors import GateFailed, InvalidInput, MunimentError, WrongStage
-from muniment.learning.rule_state import CanaryPlan
-from muniment.learning.stored_memory import StoredMemory, Tally
+from muniment.learning.records import CanaryPlan, StoredMemory, Tally
 from muniment.rules._gate import rule_digest
 from muniment.rules._records import GateReport, LintFinding, PromotionReport
 from muniment.rules.activation import (

@@ -9,7 +9,7 @@ from promotion_makers import HOME, LATER, NOW, advice, draft, memory_of, rule
 
 from muniment.contracts.rules import DistillDraft, RuleRecord
 from muniment.errors import InvalidInput
-from muniment.learning.stored_memory import StoredMemory
+from muniment.learning.records import StoredMemory
 from muniment.rules._consolidate import (
     Consolidated,
     applies,

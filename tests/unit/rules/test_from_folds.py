@@ -9,10 +9,11 @@ from promotion_makers import AWAY, LATER, NOW, POLICY, compared, example, memory
 
 from muniment.contracts.rules import DistillDraft
 from muniment.core.policy import FoldPolicy, PromotePolicy, RulePolicy
-from muniment.learning.fold.contrast import contrast, window
-from muniment.learning.fold.drafts import drafts
-from muniment.learning.fold.wording import Writer
-from muniment.learning.stored_memory import IntentParts, RunFacts, StepFacts
+from muniment.learning._contrast import contrast, window
+from muniment.learning._drafts import draft_rules
+from muniment.learning._episodes import Writer
+from muniment.learning.keys import ANYWHERE
+from muniment.learning.records import IntentParts, RunFacts, StepFacts
 from muniment.rules._consolidate import consolidate, rule_of
 from muniment.rules._gate import ReplayPair, judge_canary, judge_gate, judge_replay, outcome_of, start_canary
 from muniment.rules._tests import Example, bad_outputs, find_clashes, is_vacuous, make_tests, with_tests
@@ -45,7 +46,9 @@ def folded() -> list[DistillDraft]:
     ]
     seen = window(runs, FOLD)
     writer = Writer(lambda text: len(text.split()), FOLD.summary_tokens_max, lambda _: True)
-    return drafts(runs[0], seen, contrast(seen, FOLD), policy=FOLD, trigger="end_of_run", writer=writer)
+    return draft_rules(
+        runs[0], seen, contrast(seen, FOLD), policy=FOLD, trigger="end_of_run", writer=writer, ids=ANYWHERE
+    )
 
 
 def runs_at_hand() -> tuple[list[Example], list[Example]]:

@@ -9,7 +9,7 @@ import pytest
 from muniment.contracts.rules import PatterningObservable
 from muniment.contracts.runs import EventLog
 from muniment.errors import InvalidInput
-from muniment.learning.stored_memory import RunFacts
+from muniment.learning.records import RunFacts
 from muniment.rules.patterning import read_rates, row_of_facts, row_of_log
 from products import for_each
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from muniment.errors import InvalidInput, InvalidRecord
-from muniment.learning.log_reading import LogWindow
+from muniment.learning.event_logs import LogWindow
 from muniment.rules._records import RouteRequest
 from muniment.rules.routing import read_rates, read_stats, stream_rows
 from products import for_each

@@ -11,7 +11,7 @@ from promotion_makers import NOW, POLICY, Gated, compared
 from muniment.core.policy import CanaryPolicy, GatePolicy, RulePolicy
 from muniment.core.stats import Comparison
 from muniment.errors import GateFailed, InvalidInput
-from muniment.learning.rule_state import CanaryPlan
+from muniment.learning.records import CanaryPlan
 from muniment.rules._gate import (
     CanaryVerdict,
     ReplayPair,

@@ -10,7 +10,7 @@ from promotion_makers import LATER, NOW, draft, memory_of, rule
 from muniment.contracts.rules import RuleRecord
 from muniment.core.policy import PromotePolicy, RulePolicy
 from muniment.errors import Conflict, DuplicateId, GateFailed, InvalidInput, InvalidRecord, TooLarge
-from muniment.learning.stored_memory import StoredMemory
+from muniment.learning.records import StoredMemory
 from muniment.rules._records import LintFinding
 from muniment.rules.activation import report_change, restored, retired, staged
 from muniment.rules.rulebook import check_user_change, user_memory, user_rule

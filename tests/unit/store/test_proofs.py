@@ -14,7 +14,7 @@ from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ITEMS, PROOFS, ProofRow
 from muniment.errors import InvalidInput, StoreDamaged
 from muniment.handles.memory import Memory
-from muniment.packets.listing import list_readables
+from muniment.packets.builds import list_readables
 from muniment.store.items import Item, row_digest
 from muniment.surfaces.operations.parts import builds
 from stored_rows import stored_rows

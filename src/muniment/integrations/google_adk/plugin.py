@@ -16,7 +16,7 @@ from muniment.integrations.google_adk.events import BUILD, SessionName, Sessions
 from muniment.integrations.packages import missing
 from muniment.integrations.session.in_view import SentPackets
 from muniment.integrations.session.memory import Failing
-from muniment.packets.rendering import set_apart
+from muniment.packets.render import set_apart
 
 try:
     from google.adk.plugins.base_plugin import BasePlugin

@@ -17,7 +17,7 @@ from muniment.integrations.session.functions import forget_function
 from muniment.integrations.session.questions import asked_of
 from muniment.integrations.strands.messages import call_names, plain
 from muniment.integrations.strands.sessions import MunimentSessionManager
-from muniment.packets.rendering import DIVIDER
+from muniment.packets.render import DIVIDER
 
 try:
     from strands import tool

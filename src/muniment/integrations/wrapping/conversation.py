@@ -19,7 +19,7 @@ from muniment.integrations.session.in_view import SentPackets
 from muniment.integrations.session.memory import Failing, SessionMemory
 from muniment.integrations.session.recording import record_answer
 from muniment.integrations.wrapping.placing import Insertion, Place, inserted
-from muniment.packets.rendering import REMINDER
+from muniment.packets.render import REMINDER
 
 if TYPE_CHECKING:
     from muniment.core.scope import Scope

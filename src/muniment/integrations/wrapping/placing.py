@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from muniment.packets.rendering import set_apart
+from muniment.packets.render import set_apart
 
 __all__ = [
     "GAP",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from muniment.packets.explain import candidates_of, names_of
-from muniment.packets.page.lines import fact_line, insight_line, loop_line, procedure_line, state_line, state_units
+from muniment.packets.page import fact_line, insight_line, loop_line, procedure_line, state_line, state_units
 
 if TYPE_CHECKING:
     from muniment.packets.builds import Build

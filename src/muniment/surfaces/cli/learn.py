@@ -11,7 +11,7 @@ import click
 from muniment.core.scope import Outcome, Verdict
 from muniment.errors import InvalidInput, NotFound
 from muniment.handles.runner import Runner
-from muniment.learning.stored_memory import Store
+from muniment.learning.records import Store
 from muniment.surfaces.cli import _reading as reading
 from muniment.surfaces.cli._command import Call, Choice, Command, OptionSpec, run_named, wire
 from muniment.surfaces.cli._views import COLOURS, show_plain
@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from muniment.handles.runner import Attempt, Done
     from muniment.learning.folding import Learned
     from muniment.learning.lesson_adding import AddedLesson
-    from muniment.learning.lessons.records import Lesson, LessonDecision, LessonEffect, LessonStory
     from muniment.learning.recalling import Recall
-    from muniment.learning.stored_memory import StoredMemory, Tally
+    from muniment.learning.records import Lesson, LessonDecision, LessonEffect, LessonStory, StoredMemory, Tally
 
 __all__ = ["add", "drop", "fold", "lessons", "recall", "rollout", "show", "sign", "undo"]
 
@@ -104,7 +103,7 @@ def _show_story(call: Call) -> Iterator[str]:
         "cost": lesson.cost,
         "cost_without": lesson.cost_without,
         "origin": lesson.origin,
-        "kept_as": [f"{each.kind} {each.id} ({each.stage})" for each in lesson.kept_as],
+        "kept_as": lesson.kind,
         "cites": list(lesson.evidence.event_ids),
         "learnt_from": [each.run_id or each.trace_id for each in lesson.learnt_from],
     }
@@ -123,7 +122,7 @@ show = Command(
     "bank.lesson",
     _show_story,
     arguments=_LESSON,
-    about="Found in any bank, unless one is named, by the id of anything it is kept as.",
+    about="Found in any bank, unless one is named.",
 )
 
 

@@ -57,7 +57,7 @@ def _show_facts(call: Call) -> Iterator[str]:
 
 
 def _fact_lines(call: Call, fact: Fact) -> Iterator[str]:
-    from muniment.packets.page.lines import value_text
+    from muniment.packets.page import value_text
 
     level = f", {fact.scope_level} level" if fact.scope_level not in (None, "user") else ""
     sure = "" if fact.confidence is None else f", confidence {fact.confidence:g}"
@@ -139,7 +139,7 @@ def _show_extracted(call: Call) -> Iterator[str]:
 
 
 def _candidate_lines(candidate: Candidate) -> Iterator[str]:
-    from muniment.packets.page.lines import value_text
+    from muniment.packets.page import value_text
 
     until = f" until {when(candidate.valid_to)}" if candidate.valid_to else ""
     head = f"{candidate.key}: {one_line(value_text(candidate.value))}{until}"

@@ -17,10 +17,8 @@ from muniment.surfaces.cli.terminal import echo, one_line, parts_line, strong, w
 if TYPE_CHECKING:
     from muniment.contracts.packet import ConflictNote
     from muniment.packets.builds import Build
-    from muniment.packets.comparing import BuildDiff
-    from muniment.packets.page.aligned import LinePair, PlacedLine
-    from muniment.packets.previewing import Preview
-    from muniment.packets.tracing import Telling
+    from muniment.packets.compare import BuildDiff, LinePair, PlacedLine, Preview
+    from muniment.packets.why import Telling
     from muniment.store.ledger import LedgerEntry
     from muniment.surfaces.cli.explained import Candidate, Left, Taken
 

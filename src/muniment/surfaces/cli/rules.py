@@ -16,7 +16,7 @@ from muniment.surfaces.cli._views import COLOURS, show_plain
 from muniment.surfaces.cli.terminal import as_is, coloured, counted, labelled, one_line, strong, wrapped
 
 if TYPE_CHECKING:
-    from muniment.learning.stored_memory import StoredMemory
+    from muniment.learning.records import StoredMemory
     from muniment.rules._gate import CanaryVerdict
     from muniment.rules._records import (
         AdvancedRule,

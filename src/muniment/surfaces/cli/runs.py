@@ -155,7 +155,7 @@ def _log_lines(log: RunLog) -> Iterator[str]:
 
 
 def _value_line(value: JsonObject | str) -> str:
-    from muniment.packets.page.lines import value_text
+    from muniment.packets.page import value_text
 
     if isinstance(value, str):
         return one_line(value)

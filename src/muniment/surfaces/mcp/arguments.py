@@ -11,7 +11,7 @@ from muniment.contracts.packet import Cues, Purpose
 from muniment.core.record import Absent, Confidence, Items, JsonObject, JsonValue, Numeric, Record, ValidationError
 from muniment.core.scope import IdText
 from muniment.errors import InvalidInput
-from muniment.learning.stored_memory import IntentParts, StateParts
+from muniment.learning.records import IntentParts, StateParts
 
 __all__ = [
     "ARGUMENTS_BYTES_MAX",

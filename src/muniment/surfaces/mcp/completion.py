@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mcp_types import Completion, PromptReference, ResourceTemplateReference
 
 from muniment.errors import InvalidInput
-from muniment.packets.listing import list_readables
+from muniment.packets.builds import list_readables
 from muniment.surfaces.mcp.prompts import PROMPTS
 from muniment.surfaces.mcp.uris import TEMPLATES
 

@@ -13,7 +13,7 @@ from muniment.surfaces.mcp.excerpts import fitting, shortened
 from muniment.surfaces.mcp.tool import Answered
 
 if TYPE_CHECKING:
-    from muniment.packets.tracing import Telling
+    from muniment.packets.why import Telling
     from muniment.surfaces.mcp.callers import ToolCaller
 
 __all__ = ["why"]

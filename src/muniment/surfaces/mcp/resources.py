@@ -12,7 +12,7 @@ from mcp_types import ListResourcesResult, ReadResourceResult, Resource, Resourc
 
 from muniment.core.canonical import canonical_text
 from muniment.errors import InvalidInput, NotFound
-from muniment.packets.listing import Readable, list_readables
+from muniment.packets.builds import Readable, list_readables
 from muniment.surfaces.cli.terminal import one_line, when
 from muniment.surfaces.mcp.answers import ANSWER_CHARS_MAX, NOTICE
 from muniment.surfaces.mcp.uris import TEMPLATES, build_uri, narrative_uri, parts_of

@@ -40,7 +40,7 @@ _CHECKED_BY: Mapping[str, str | Mapping[str, str]] = {
     "memory.check_snapshot": _SEQUENCE,
     "memory.narrative": _SEQUENCE,
     "memory.preview": "muniment.packets.builds:BuildRequest",
-    "memory.preview.window_turns": "muniment.packets.previewing:WindowTurns",
+    "memory.preview.window_turns": "muniment.packets.compare:WindowTurns",
     "memory.content": _PART,
     "memory.ingest_otel": "muniment.handles.tracing:IngestRequest",
     "run.content": _PART,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
-    from muniment.packets.rendering import Resolution
+    from muniment.packets.render import Resolution
     from muniment.store.items import Item
     from muniment.store.ledger import Receipt
     from muniment.store.reports import ImportReport
@@ -94,7 +94,7 @@ def builds(
     `since`, `until`: made in that time; `q`: words of the query; `around` a build.
     """
     from muniment.core.listing import Placed, list_query, read_listing
-    from muniment.packets.build_listing import page_builds
+    from muniment.packets.builds import page_builds
     from muniment.store.lists.seeking import count_listed
 
     def read(asked: ListQuery) -> Iterator[Placed[BuildLine]]:

@@ -21,7 +21,7 @@ from muniment.core.text.sentences import numbers_in
 from muniment.errors import InvalidInput
 from muniment.packets.builds import Build, compose_inputs, gather_inputs
 from muniment.packets.explain import candidates_of
-from muniment.packets.rendering import Rendered, to_openai
+from muniment.packets.render import Rendered, to_openai
 from muniment.packets.searching import search_user
 from muniment.store.context import Context
 from muniment.store.reading import content_of, list_entries

@@ -1,0 +1,231 @@
+"""A packet as text for its purpose and as messages; the second guard at the wall, which trusts no composer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from muniment.contracts.packet import MemoryPacket, Purpose
+from muniment.contracts.semantics import check_packet
+from muniment.core.canonical import child_path
+from muniment.core.text.sentences import MARK, mark_numbers, numbers_in, sentence_spans
+from muniment.errors import InvalidRecord, Issue
+from muniment.packets.in_view import page_beside
+
+__all__ = [
+    "DIVIDER",
+    "REMINDER",
+    "CitedSentence",
+    "Rendered",
+    "Resolution",
+    "guard",
+    "render",
+    "resolve",
+    "set_apart",
+    "to_anthropic",
+    "to_openai",
+    "unmarked",
+]
+
+_LEADING = re.compile(rf"(?:\s*{MARK.pattern})+[.!?。！？]*")
+_SPACED_MARK = re.compile(rf"[^\S\n]?{MARK.pattern}")
+
+
+@dataclass(frozen=True, slots=True)
+class CitedSentence:
+    """A sentence of an answer, with the evidence its marks name and the marks that name none."""
+
+    text: str
+    evidence_ids: tuple[str, ...]
+    unknown_marks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """An answer, sentence by sentence."""
+
+    sentences: tuple[CitedSentence, ...]
+
+    @property
+    def evidence_ids(self) -> tuple[str, ...]:
+        """All that is cited, each once, in order."""
+        return tuple(dict.fromkeys(name for each in self.sentences for name in each.evidence_ids))
+
+    @property
+    def unknown_marks(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(mark for each in self.sentences for mark in each.unknown_marks))
+
+    @property
+    def uncited(self) -> tuple[str, ...]:
+        """Sentences that name no evidence that exists."""
+        return tuple(each.text for each in self.sentences if not each.evidence_ids)
+
+
+def resolve(answer: str, marks: Mapping[str, str]) -> Resolution:
+    """Marks after a full stop belong to the sentence before it; `[1, 2]` and `[1-3]` are read as several."""
+    sentences: list[list[str]] = []
+    for start, end in sentence_spans(answer):
+        text = answer[start:end]
+        leading = _LEADING.match(text)
+        if leading is not None and sentences and _joins(answer, start):
+            sentences[-1].append(leading[0].strip())
+            text = text[leading.end() :].strip()
+        if text:
+            sentences.append([text])
+    return Resolution(tuple(_cited(" ".join(parts), marks) for parts in sentences))
+
+
+def unmarked(answer: str, unknown_marks: Container[str]) -> str:
+    """What an answer says, without the marks that name evidence. Those that name none stay: they are no citation."""
+
+    def left(found: re.Match[str]) -> str:
+        return found[0] if any(f"[{number}]" in unknown_marks for number in mark_numbers(found[1])) else ""
+
+    return _SPACED_MARK.sub(left, answer)
+
+
+def _joins(answer: str, start: int) -> bool:
+    """Is the mark on the line of the sentence before it?"""
+    while start and answer[start - 1].isspace():
+        if answer[start - 1] == "\n":
+            return False
+        start -= 1
+    return True
+
+
+def _cited(text: str, marks: Mapping[str, str]) -> CitedSentence:
+    numbers = numbers_in(text)
+    known = dict.fromkeys(marks[number] for number in numbers if number in marks)
+    unknown = tuple(f"[{number}]" for number in numbers if number not in marks)
+    return CitedSentence(text, tuple(known), unknown)
+
+
+DIVIDER = "\n\n---\n\n"
+"""Ends a packet that somebody's own words follow in one message. No line of evidence passes for it."""
+REMINDER = "Give the answer, then in square brackets the number of the line above that says it."
+"""What makes a model cite stands behind the question. It shows no mark, since a model would copy one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """The text, what each mark on it refers to, and the question it is meant for."""
+
+    text: str
+    marks: dict[str, str]
+    query: str = ""
+    stable_chars: int = 0
+    """How much of the text, from its beginning, seldom changes from packet to packet."""
+
+
+def render(
+    packet: MemoryPacket | Mapping[str, Any],
+    *,
+    purpose: Purpose | None = None,
+    query: str = "",
+    in_view: Sequence[str] = (),
+) -> Rendered:
+    """The page of a packet for its purpose, or for another one; refused where that would show what must not be shown.
+
+    With `in_view`, the texts of earlier packets that the model still has before it, oldest first, it is only what these
+    do not say; an empty text if there is nothing new.
+
+    Raises `InvalidRecord` for a packet that breaks its contract or one of its binding rules, MP-12 above all.
+    """
+    wire = packet.to_wire() if isinstance(packet, MemoryPacket) else dict(packet)
+    if purpose is not None and isinstance(wire.get("meta"), Mapping):
+        wire = {**wire, "meta": {**wire["meta"], "purpose": purpose}}
+    try:
+        checked = MemoryPacket.from_wire(wire)
+    except InvalidRecord as error:
+        raise _refusal(error.issues) from None
+    guard(wire)
+    page = page_beside(checked, in_view)
+    return Rendered(page.text, page.marks, query, page.stable_chars)
+
+
+def guard(wire: Mapping[str, Any]) -> None:
+    """Refuse a packet, sound in shape, that breaks one of its binding rules, MP-12 above all."""
+    if issues := [*check_packet(wire), *_smuggled(wire)]:
+        raise _refusal(issues)
+
+
+def _refusal(issues: Iterable[Issue]) -> InvalidRecord:
+    return InvalidRecord("this packet is not rendered", list(issues), hint="compose it again for this purpose")
+
+
+def _smuggled(wire: Mapping[str, Any]) -> Iterator[Issue]:
+    """MP-12: a responder's packet holds nothing that says of itself it is not validated, wherever it stands."""
+    if wire["meta"]["purpose"] == "responder":
+        for section in ("short_term", "long_term"):
+            if _holds_state(wire[section]):
+                yield from _unvalidated(wire[section], (section,))
+
+
+def _unvalidated(value: Mapping[str, Any] | Sequence[Any], place: tuple[str | int, ...]) -> Iterator[Issue]:
+    if isinstance(value, Mapping) and value.get("validation_state", "validated") != "validated":
+        said = f"a responder packet holds nothing {value['validation_state']!r:.40}"
+        yield Issue(f"{reduce(child_path, place, '$')}.validation_state", said, "MP-12")
+    parts: Iterable[tuple[str | int, Any]] = value.items() if isinstance(value, Mapping) else enumerate(value)
+    for key, part in parts:
+        if _holds_state(part):
+            yield from _unvalidated(part, (*place, key))
+
+
+def _holds_state(value: Any) -> bool:
+    """Does anything in it say of itself how far it was validated? Most of a packet does not."""
+    if isinstance(value, str):
+        return False
+    if isinstance(value, Mapping):
+        return "validation_state" in value or any(map(_holds_state, value.values()))
+    return isinstance(value, list | tuple) and any(map(_holds_state, value))
+
+
+def to_openai(rendered: Rendered, *, include_query: bool = True, cite: bool = True) -> list[dict[str, Any]]:
+    """A system message with the context, and the question as the last user message. What is empty is left out.
+
+    The reminder to cite stands behind the question, or behind the context where the question is sent by somebody else.
+    """
+    context, asked = _asked(rendered, include_query, cite)
+    messages = [{"role": "system", "content": "\n".join(context)}] if context else []
+    if asked:
+        messages.append({"role": "user", "content": asked})
+    return messages
+
+
+def to_anthropic(
+    rendered: Rendered, *, include_query: bool = True, cite: bool = True, cache: bool = False
+) -> list[dict[str, Any]]:
+    """One user message: the context as its first block, the question as its last. (`system` is not a role there.)
+
+    Models read blocks as one text, so a line divides the context from the question. With `cache` the context is two
+    blocks, and a breakpoint ends the first: what seldom changes is read from the cache.
+    """
+    context, asked = _asked(rendered, include_query, cite)
+    stable = rendered.text[: rendered.stable_chars] if cache else ""
+    blocks: list[dict[str, Any]] = []
+    if stable:
+        blocks.append({"type": "text", "text": stable, "cache_control": {"type": "ephemeral"}})
+        context[0] = rendered.text[len(stable) :]
+    if asked and context:
+        context[-1] = set_apart(context[-1])
+    blocks += [{"type": "text", "text": text} for text in (*context, asked) if text]
+    return [{"role": "user", "content": blocks}] if blocks else []
+
+
+def set_apart(packet: str) -> str:
+    """A packet as it stands before somebody's own words in one message."""
+    return f"{packet.rstrip()}{DIVIDER}"
+
+
+def _asked(rendered: Rendered, include_query: bool, cite: bool) -> tuple[list[str], str]:
+    """The texts of the context, and the question; the reminder is the end of what comes last of them."""
+    context = [rendered.text] if rendered.text else []
+    asked = rendered.query if include_query else ""
+    if cite and rendered.marks:
+        if asked:
+            return context, f"{asked}\n\n{REMINDER}"
+        context.append(REMINDER)
+    return context, asked
