@@ -26,8 +26,8 @@ from muniment.errors import TooLarge
 from muniment.handles.run import Run
 from muniment.memory._extract_checks import ModelProposal, SourceTurn, check_proposals
 from muniment.memory._extract_model import prompt_messages, read_answer
+from muniment.packets.answers import resolve
 from muniment.packets.page import quoted
-from muniment.packets.render import resolve
 from muniment.research import _marks
 from muniment.research.url_check import read_text
 from muniment.runs.fold import failure_fingerprint

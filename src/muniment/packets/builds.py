@@ -35,6 +35,7 @@ from muniment.memory.index import turn_state
 from muniment.memory.turn_reading import check_cited, turns_by_id
 from muniment.memory.working_state import state_id
 from muniment.packets._derived import answer_name
+from muniment.packets.answers import Resolution, resolve
 from muniment.packets.compose import Composed, compose, write_packet
 from muniment.packets.gather import gather_pool
 from muniment.packets.in_view import page_beside, read_views, still_true, union_marks
@@ -52,7 +53,7 @@ from muniment.packets.pool import (
     versions_of,
     written_table,
 )
-from muniment.packets.render import Rendered, Resolution, guard, resolve, to_anthropic, to_openai
+from muniment.packets.render import Rendered, guard, to_anthropic, to_openai
 from muniment.store.context import Context
 from muniment.store.items import Change, Item, add_item, digest_name, latest, latest_of_run, lock_memory, select_items
 from muniment.store.ledger import LedgerEntry

@@ -21,8 +21,8 @@ from muniment.core.text.analyzer import analyze
 from muniment.errors import Forgotten, InvalidInput, NotFound
 from muniment.memory.turn_reading import LiveTurn, turns_by_id
 from muniment.memory.turns import Turn
+from muniment.packets.answers import CitedSentence, resolve
 from muniment.packets.builds import Build, build_of
-from muniment.packets.render import CitedSentence, resolve
 from muniment.store.context import Context
 from muniment.store.items import Item, latest, select_items
 from muniment.store.ledger import Cited, LedgerEntry

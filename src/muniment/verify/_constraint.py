@@ -16,7 +16,7 @@ from muniment.core.canonical import parse_json
 from muniment.core.ports.models import RubricJudge
 from muniment.core.record import Absent, Count, Record, issues_of
 from muniment.errors import InvalidInput, InvalidJson, InvalidRecord
-from muniment.packets.render import Resolution, resolve
+from muniment.packets.answers import Resolution, resolve
 from muniment.verify._text_measures import Detected, detect_language, sentence_count, word_count
 from muniment.verify.outputs import Output, Severity
 from muniment.verify.taxonomy import Detail, KeyEntry

@@ -20,7 +20,7 @@ from muniment.core.text.analyzer import NUMBER_WORDS, plain_number, stem, take_d
 from muniment.core.text.patterns import ascii_digits, lazy_pattern, plain_letters
 from muniment.core.text.sentences import MARK, sentence_spans
 from muniment.core.text.word_lists import WordList
-from muniment.packets.render import resolve
+from muniment.packets.answers import resolve
 
 _WORDS = WordList(__package__, "declined.txt")
 _SAY_NOTHING = frozenset(

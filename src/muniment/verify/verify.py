@@ -10,7 +10,7 @@ from muniment.contracts.runs import VerifierResult
 from muniment.core.listing import ListQuery, Placed
 from muniment.errors import InvalidInput
 from muniment.memory.patches import Decided, cleaned, draft_patch, read_evidence, text_of, write_patches
-from muniment.packets.render import unmarked
+from muniment.packets.answers import unmarked
 from muniment.runs.claims import owners_of
 from muniment.store.items import Item, latest
 from muniment.store.ledger import OUTPUT_VERIFIED

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.core.text.sentences import named_by_marks, numbers_in, with_marks
-from muniment.packets.render import resolve
+from muniment.packets.answers import resolve
 from products import for_each
 
 NAMED = {"1": "a", "2": "b", "3": ""}

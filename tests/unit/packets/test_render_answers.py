@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.packets.render import resolve, unmarked
+from muniment.packets.answers import resolve, unmarked
 from products import for_each
 
 MARKS = {"1": "e1", "2": "e2", "3": "e3"}

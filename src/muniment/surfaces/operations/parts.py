@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
-    from muniment.packets.render import Resolution
+    from muniment.packets.answers import Resolution
     from muniment.store.items import Item
     from muniment.store.ledger import Receipt
     from muniment.store.reports import ImportReport
