@@ -49,7 +49,7 @@ def missing() -> str:
 
 def serve(memory: Any, **settings: Any) -> Iterator[str]:
     """The address at which the store is served, until it is no longer wanted."""
-    from muniment.surfaces.http.serving import make_server
+    from muniment.surfaces.http.serve import make_server
     from muniment.surfaces.http.settings import ServerSettings
     from muniment.surfaces.inspector.app import inspector
 

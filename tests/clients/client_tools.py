@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import muniment
-from muniment.surfaces.http.serving import make_server
+from muniment.surfaces.http.serve import make_server
 from muniment.surfaces.http.settings import ServerSettings
 
 __all__ = ["CLIENTS", "DOCUMENTS", "GENERATOR", "NODE_TOOLS", "need", "run", "served"]

@@ -18,9 +18,8 @@ from typing import Any
 import pytest
 import yaml
 
-from muniment.surfaces.http.metrics.families import FAMILIES, family
-from muniment.surfaces.http.metrics.networks import networks_of
-from muniment.surfaces.http.settings import ServerSettings
+from muniment.surfaces.http._metrics import FAMILIES, family
+from muniment.surfaces.http.settings import ServerSettings, networks_of
 from muniment.surfaces.settings import NAMES
 from products import for_each
 

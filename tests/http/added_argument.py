@@ -53,8 +53,7 @@ def missing() -> Iterator[str]:
     from muniment import aio
     from muniment.errors import InvalidInput
     from muniment.surfaces.client import proxies, remote
-    from muniment.surfaces.http.arguments import body_arguments, query_arguments
-    from muniment.surfaces.http.routing import routes_of
+    from muniment.surfaces.http._calls import body_arguments, query_arguments, routes_of
     from muniment.surfaces.operations.openapi import openapi
     from muniment.surfaces.operations.rows import OPERATIONS
 

@@ -17,8 +17,8 @@ from muniment.core.ports.schema import ITEMS
 from muniment.handles.memory import Memory
 from muniment.rules.projection import book_id
 from muniment.store.items import LISTED, PROVEN, checked_item, latest, relist, select_items
+from muniment.surfaces.http._calls import Route
 from muniment.surfaces.http.app import create_app
-from muniment.surfaces.http.routing import Route
 from muniment.surfaces.http.settings import ServerSettings
 from muniment.surfaces.operations.rows import OPERATIONS
 from rule_stages import story_at

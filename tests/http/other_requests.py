@@ -11,7 +11,7 @@ from http_support import owner_at
 from other_scopes import ACTOR, PASSED, Ids
 
 from effort import SOAK
-from muniment.surfaces.http.routing import Route, routes_of
+from muniment.surfaces.http._calls import Route, routes_of
 from muniment.surfaces.operations.rows import OPERATIONS
 from muniment.surfaces.operations.table import owner_named
 

@@ -20,9 +20,9 @@ from muniment.core.outside.system import TickingClock
 from muniment.errors import InvalidInput, NotFound
 from muniment.handles.memory import Memory
 from muniment.surfaces.cli.main import cli
+from muniment.surfaces.http._calls import routes_of
 from muniment.surfaces.http._keys import KeyFile, lifetime
-from muniment.surfaces.http.routing import routes_of
-from muniment.surfaces.http.serving import first_key, warnings_of
+from muniment.surfaces.http.serve import first_key, warnings_of
 from muniment.surfaces.http.settings import ServerSettings, is_loopback, load_server_settings
 from muniment.surfaces.operations.rows import OPERATIONS
 from products import for_each

@@ -24,10 +24,9 @@ from uvicorn.server import ServerState
 import muniment
 from muniment.core.outside.system import CountingIds, TickingClock, system_clock
 from muniment.handles.memory import Memory
+from muniment.surfaces.http._calls import routes_of
 from muniment.surfaces.http._keys import KeyFile
-from muniment.surfaces.http.heads import HEAD_BYTES_MAX, protocol_for
-from muniment.surfaces.http.routing import routes_of
-from muniment.surfaces.http.serving import make_server
+from muniment.surfaces.http.serve import HEAD_BYTES_MAX, make_server, protocol_for
 from muniment.surfaces.http.settings import ServerSettings
 from muniment.surfaces.operations.rows import OPERATIONS
 from muniment.surfaces.operations.works import Work

@@ -16,7 +16,7 @@ from http_support import owner_at
 
 from muniment.errors import Forbidden, InvalidInput
 from muniment.surfaces.client import proxies, remote
-from muniment.surfaces.http.routing import Router, routes_of
+from muniment.surfaces.http._calls import Router, routes_of
 from muniment.surfaces.operations.naming import CORE
 from muniment.surfaces.operations.openapi import core_text, openapi, openapi_bytes, openapi_text
 from muniment.surfaces.operations.rows import LOCAL, OPERATIONS

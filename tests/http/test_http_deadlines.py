@@ -25,7 +25,7 @@ from muniment.errors import DeadlineExceeded, InvalidInput, Stopped, StorageFail
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
 from muniment.store.engines._sql import SqlReader
-from muniment.surfaces.http import calls
+from muniment.surfaces.http import _calls as calls
 from muniment.surfaces.http._guard import OPEN, Caller
 from muniment.surfaces.http._keys import KeyFile
 from muniment.surfaces.http.lanes.admission import how_long

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 import muniment
 from muniment import errors
 from muniment.errors import InvalidRecord, Issue, MunimentError
-from muniment.surfaces.http.routing import routes_of
+from muniment.surfaces.http._calls import routes_of
 from muniment.surfaces.operations.problems import error_of, problem_of
 from muniment.surfaces.operations.rows import OPERATIONS
 from products import for_each

@@ -18,7 +18,7 @@ from muniment.integrations.proxy.callers import Defaults
 from muniment.integrations.proxy.serving import make_proxy
 from muniment.integrations.proxy.settings import ProxySettings
 from muniment.surfaces.http._keys import KeyFile
-from muniment.surfaces.http.serving import make_server
+from muniment.surfaces.http.serve import make_server
 from muniment.surfaces.http.settings import ServerSettings
 from muniment.surfaces.processes.worker import beside
 from muniment.surfaces.settings import load_settings
@@ -48,7 +48,7 @@ class Listener(NamedTuple):
 
 LISTENERS = {
     "api": Listener("POST", f"{ANA}/search"),
-    "dump": Listener("POST", f"{ANA}/portable/check", "application/x-ndjson"),
+    "dump": Listener("POST", f"{ANA}/portable", "application/x-ndjson"),
     "stream": Listener("GET", f"{ANA}/changes", takes_body=False),
     "otlp": Listener("POST", "/v1/traces"),
     "mcp": Listener("POST", "/mcp"),
@@ -198,7 +198,7 @@ def test_a_large_body_is_refused_by_its_length_and_in_chunks(served: Served) -> 
     token = served.token(access="read")
 
     def wrong(_: str, each: Listener) -> object:
-        key = token if each.path.startswith(ANA) else served.token()
+        key = token if each.path.endswith("/search") else served.token(body_bytes_max=4000)
         told, _ = served.ask(each, token=key, body=b"x" * 4001)
         with served.connected(each) as connection:
             connection.sendall(head_of(each, "Transfer-Encoding: chunked", token=key))

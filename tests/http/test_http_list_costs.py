@@ -12,7 +12,7 @@ from grown_store import LISTS, Grown
 from http_support import count_rows
 
 from muniment.core.ports.engine import Row
-from muniment.surfaces.http.routing import Route, routes_of
+from muniment.surfaces.http._calls import Route, routes_of
 
 UNBOUNDED = {
     "run.fact_history": "of one key, by when each began to hold, which no index has",

@@ -16,8 +16,7 @@ import muniment
 from muniment.core.listing import Listing
 from muniment.errors import InvalidInput
 from muniment.surfaces.client.connection import Ask, Connection
-from muniment.surfaces.http.handles import open_handle
-from muniment.surfaces.http.routing import MatchedRoute, Route, routes_of
+from muniment.surfaces.http._calls import MatchedRoute, Route, open_handle, routes_of
 from muniment.surfaces.operations.rows import OPERATIONS
 from muniment.surfaces.operations.table import owner_named
 

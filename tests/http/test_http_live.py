@@ -23,7 +23,7 @@ from muniment.handles.memory import Memory
 from muniment.surfaces.http import live
 from muniment.surfaces.http._keys import KeyFile
 from muniment.surfaces.http.app import create_app
-from muniment.surfaces.http.serving import make_server
+from muniment.surfaces.http.serve import make_server
 from muniment.surfaces.http.settings import ServerSettings
 
 Start = Callable[..., str]

@@ -17,17 +17,12 @@ from starlette.testclient import TestClient
 import muniment
 from muniment.errors import InvalidInput
 from muniment.handles.memory import Memory
+from muniment.surfaces.http._calls import routes_of
 from muniment.surfaces.http._keys import KeyFile
+from muniment.surfaces.http._metrics import CELLS_MAX, FAMILIES, VARIABLE, Cells, Counted, Metrics, WorkerFiles, written
 from muniment.surfaces.http.app import create_app
-from muniment.surfaces.http.metrics.cells import CELLS_MAX, Cells, Counted
-from muniment.surfaces.http.metrics.counting import Metrics
-from muniment.surfaces.http.metrics.families import BUCKETS_S, FAMILIES
-from muniment.surfaces.http.metrics.networks import networks_of
-from muniment.surfaces.http.metrics.page import written
-from muniment.surfaces.http.metrics.workers import VARIABLE, WorkerFiles
-from muniment.surfaces.http.routing import routes_of
-from muniment.surfaces.http.settings import ServerSettings, load_server_settings
-from muniment.surfaces.http.telemetry import Done
+from muniment.surfaces.http.settings import ServerSettings, load_server_settings, networks_of
+from muniment.surfaces.http.telemetry import BUCKETS_S, Done
 from muniment.surfaces.operations.rows import OPERATIONS
 from muniment.surfaces.operations.works import Works
 from muniment.testing.postgres import PostgresProcess, fresh_schema
@@ -249,7 +244,7 @@ WORKER = """
 import json, sys, time
 import muniment
 from pathlib import Path
-from muniment.surfaces.http.metrics.counting import Metrics
+from muniment.surfaces.http._metrics import Metrics
 from muniment.surfaces.http.telemetry import Done
 from muniment.surfaces.operations.works import Works
 from muniment.testing.postgres import PostgresProcess

@@ -175,13 +175,13 @@ def test_what_is_answered_after_a_forget_was_asked_before_it_is_not_kept(opened:
     """Mutation: the number of clearings is not compared, and an answer that holds forgotten words is kept after all."""
     from starlette.responses import Response
 
-    from muniment.surfaces.http.guards import Request
+    from muniment.surfaces.http._calls import KeyedRequest
 
     memory, word = opened(), "mkLateAnswer"
     run = memory.run(user_id="ana", session_id="s1")
     said = run.observe("user", "hello")
     engine = memory._ctx.engine
-    request = Request("default", "ana", "k", b"asked")
+    request = KeyedRequest("default", "ana", "k", b"asked")
 
     def forgets() -> bytes:
         memory.forget(event=said.id)

@@ -19,7 +19,7 @@ from test_http_process import serving
 
 import muniment
 from muniment.errors import StorageLost
-from muniment.surfaces.http import gateway, status
+from muniment.surfaces.http import app as gateway
 from muniment.surfaces.http._guard import RateLimits
 from muniment.surfaces.http._keys import KeyFile
 from muniment.surfaces.http.lanes.running import Lanes
@@ -110,7 +110,7 @@ def test_a_server_whose_requests_wait_is_alive_and_not_ready(serve: Serve, monke
 
 
 def test_a_store_that_is_silent_or_lost_is_not_ready(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(status, "STORE_SECONDS_MAX", 0.05)
+    monkeypatch.setattr(gateway, "STORE_SECONDS_MAX", 0.05)
     held = threading.Event()
     with muniment.open() as mem:
         client, engine = serve(mem), mem._ctx.engine
@@ -126,7 +126,7 @@ def test_a_store_that_is_silent_or_lost_is_not_ready(serve: Serve, monkeypatch: 
 
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(engine, "tenants", lost)
-            monkeypatch.setattr(status, "STORE_SECONDS_MAX", 5.0)
+            monkeypatch.setattr(gateway, "STORE_SECONDS_MAX", 5.0)
             assert client.get("/v1/ready").json()["reason"] == "storage_lost"
         assert client.get("/v1/ready").status_code == 200
 

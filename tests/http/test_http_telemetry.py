@@ -13,7 +13,7 @@ import pytest
 from http_support import ANA, Serve
 
 from muniment.errors import MissingDependency
-from muniment.surfaces.http import gateway
+from muniment.surfaces.http import app as gateway
 from muniment.surfaces.http.telemetry import otel_observer
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

@@ -34,7 +34,7 @@ def written() -> dict[tuple[str, str], set[str]]:
             if isinstance(words, ast.Constant):
                 found.setdefault((logger, str(words.value)), set()).add(node.func.attr)
             else:
-                assert path.name == "serving.py", f"{path}:{node.lineno}: the page cannot know what is written here"
+                assert path.name == "serve.py", f"{path}:{node.lineno}: the page cannot know what is written here"
     return found
 
 

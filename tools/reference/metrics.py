@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from muniment.surfaces.http.metrics.families import BUCKETS_S, FAMILIES
+from muniment.surfaces.http._metrics import FAMILIES
+from muniment.surfaces.http.telemetry import BUCKETS_S
 from reference.prose import headed, table
 
 ABOUT = (

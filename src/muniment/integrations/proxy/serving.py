@@ -28,7 +28,7 @@ def make_proxy(
         import uvicorn
 
         from muniment.integrations.proxy.app import Proxy
-        from muniment.surfaces.http.heads import protocol_for
+        from muniment.surfaces.http.serve import protocol_for
     except ImportError:
         raise not_installed("the proxy is not installed", "proxy") from None
     checked(settings)

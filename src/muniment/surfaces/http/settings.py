@@ -15,11 +15,10 @@ from typing import Any
 
 from muniment.errors import InvalidInput
 from muniment.handles.upkeep.records import UpkeepKind, kinds_given
-from muniment.surfaces.http.metrics.networks import networks_of
 from muniment.surfaces.settings import settle_table
 from muniment.traces.sessions import USER_ATTRIBUTES
 
-__all__ = ["KEYS_FILE", "ServerSettings", "is_loopback", "load_server_settings"]
+__all__ = ["KEYS_FILE", "ServerSettings", "is_loopback", "load_server_settings", "networks_of"]
 
 KEYS_FILE = "muniment.keys.json"
 
@@ -163,3 +162,28 @@ def _check(settings: ServerSettings) -> None:
     for name in least_one:
         if getattr(settings, name) < 1:
             raise InvalidInput(f"{name} should be at least 1", path=f"$.{name}")
+
+
+# -- networks ---------------------------------------------------------------------------------------
+
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+_LOOPBACK = ("127.0.0.0/8", "::1/128")
+_EVERYWHERE = ("0.0.0.0/0", "::/0")
+_WORDS = {"loopback": _LOOPBACK, "open": _EVERYWHERE, "key": (), "off": ()}
+
+
+def networks_of(setting: str) -> tuple[Network, ...]:
+    """The networks that a setting names: `loopback`, `open`, addresses with the length of their prefix; or `key`."""
+    named: list[str] = []
+    for part in filter(None, (part.strip() for part in setting.split(","))):
+        named += _WORDS.get(part, (part,))
+    try:
+        return tuple(ipaddress.ip_network(each) for each in named)
+    except ValueError:
+        raise InvalidInput(
+            f"metrics names networks, not {setting!r:.100}",
+            path="$.metrics",
+            hint="loopback, open, key, off, or networks such as 10.1.0.0/16, with commas between them",
+        ) from None

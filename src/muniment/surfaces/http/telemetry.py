@@ -10,10 +10,13 @@ from types import TracebackType
 from typing import Any, NamedTuple, Protocol
 
 from muniment.core.outside.system import not_installed
-from muniment.surfaces.http.metrics.families import BUCKETS_S, METHODS
 
-__all__ = ["Done", "NotObserved", "Observer", "otel_observer"]
+__all__ = ["BUCKETS_S", "METHODS", "Done", "NotObserved", "Observer", "otel_observer"]
 
+BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+"""Upper bounds of the latencies that are told apart."""
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+"""Methods that are called by their name; a caller may send any other word as one."""
 NO_ROUTE = "-"
 """What the log calls the route of a request that has none."""
 _OTHER_METHOD = "_OTHER"

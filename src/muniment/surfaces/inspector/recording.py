@@ -18,9 +18,7 @@ from muniment.errors import MunimentError
 from muniment.handles.memory import Memory
 from muniment.handles.study import TASK_TYPE
 from muniment.store.ledger import RunState
-from muniment.surfaces.http.arguments import body_arguments, query_arguments
-from muniment.surfaces.http.calls import AdmittedRequest, carry_out
-from muniment.surfaces.http.routing import Router, routes_of
+from muniment.surfaces.http._calls import AdmittedRequest, Router, body_arguments, carry_out, query_arguments, routes_of
 from muniment.surfaces.inspector.views import View, preview_body
 from muniment.surfaces.operations.rows import OPERATIONS
 from muniment.surfaces.operations.works import Works

@@ -20,8 +20,8 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from muniment.errors import Forbidden, InvalidInput, WrongMethod
+from muniment.surfaces.http._calls import check_grants
 from muniment.surfaces.http._guard import OPEN, Admitted, Caller, Guard, Mount
-from muniment.surfaces.http.access import check_grants
 from muniment.surfaces.http.lanes.deadlines import Departure, late_after, seconds_of
 from muniment.surfaces.http.lanes.running import Lanes, Who
 from muniment.surfaces.mcp.callers import CallerScope, ToolCaller, ToolCallers

@@ -20,7 +20,7 @@ from muniment.core.ports.models import Clock, Ids
 from muniment.core.ports.rows import get, put, select
 from muniment.core.ports.schema import REPLIES, ReplyRow
 from muniment.store.answers import clearing_of, hold_answers
-from muniment.surfaces.http.guards import Repeated, Request, key_hash
+from muniment.surfaces.http._calls import KeyedRequest, Repeated, key_hash
 
 __all__ = ["KEPT", "Replies"]
 
@@ -46,7 +46,7 @@ class Replies:
     def __init__(self, engine: Engine, clock: Clock, ids: Ids) -> None:
         self._engine, self._clock, self._ids = engine, clock, ids
 
-    def answer(self, request: Request, call: Callable[[], Any], respond: Callable[[Any], Response]) -> Response:
+    def answer(self, request: KeyedRequest, call: Callable[[], Any], respond: Callable[[Any], Response]) -> Response:
         """Carry out a request and keep what is answered; or answer what was kept, where it was carried out before."""
         number = self._engine.read(request.tenant_id, clearing_of)
         try:
@@ -60,7 +60,7 @@ class Replies:
             self._keep(request, number, response)
         return response
 
-    def _keep(self, request: Request, number: int, response: Response) -> None:
+    def _keep(self, request: KeyedRequest, number: int, response: Response) -> None:
         salt = self._ids.salts(1)[0]
         headers = [[name, value] for name, value in response.headers.items() if name != "content-length"]
         body = bytes(response.body)
@@ -88,7 +88,7 @@ class Replies:
 
         self._engine.write(request.tenant_id, work)
 
-    def _find(self, request: Request) -> Response | None:
+    def _find(self, request: KeyedRequest) -> Response | None:
         key = (request.user_id, key_hash(request))
         row = self._engine.read(request.tenant_id, lambda reader: get(reader, REPLIES, key))
         if row is None or row.salt is None or row.body is None or row.created_at < self._since():

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from muniment.core.record import JsonObject
 from muniment.errors import Interrupted
-from muniment.surfaces.http.calls import AdmittedRequest
-from muniment.surfaces.http.routing import MatchedRoute, Route, routes_of
+from muniment.surfaces.http._calls import AdmittedRequest, MatchedRoute, Route, routes_of
 from muniment.surfaces.operations.rows import OPERATIONS
 from muniment.surfaces.operations.table import Operation
 

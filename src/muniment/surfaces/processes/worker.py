@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from muniment.errors import MunimentError
 from muniment.surfaces.http.lanes.interpreter import set_interpreter
 from muniment.surfaces.http.logs import LOGGER, configure_logs
-from muniment.surfaces.http.serving import make_server
+from muniment.surfaces.http.serve import make_server
 from muniment.surfaces.http.settings import ServerSettings
 from muniment.surfaces.settings import Settings, open_store
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from starlette.requests import Request
 
+from muniment.surfaces.http._calls import AdmittedRequest
 from muniment.surfaces.http._guard import Caller
-from muniment.surfaces.http.calls import AdmittedRequest
 from muniment.surfaces.http.lanes.deadlines import late_after, seconds_of
 from muniment.surfaces.http.lanes.running import Who
 from muniment.surfaces.http.lanes.shares import Limits

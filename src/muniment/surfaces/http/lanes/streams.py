@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from muniment.errors import MunimentError
-from muniment.surfaces.http.calls import problem_line
+from muniment.surfaces.http._calls import problem_line
 from muniment.surfaces.http.lanes.running import Lanes, Who
 
 __all__ = ["parts_of"]

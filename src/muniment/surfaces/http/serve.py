@@ -1,23 +1,118 @@
-"""What a connection may make us hold before anybody asks who sends it: heads bounded in bytes and in time, and requests
-sent behind one another read only as those before them are answered.
+"""A store on a port: uvicorn around the application, until it is told to stop; what is under way is finished first.
+
+uvicorn alone would hold whatever it is sent before anybody asks who sends it: here heads are bounded in bytes and in
+time, and requests sent behind one another are read only as those before them are answered. The certificate is read
+again at SIGHUP: connections that are open go on with the one they began with, and a file that is no certificate, or not
+that of the key, changes nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
+import signal
+import socket
+import ssl
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import uvicorn
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from muniment.core.canonical import canonical_bytes
 from muniment.errors import MunimentError, TooLarge, TooSlow
+from muniment.surfaces.http.logs import LOGGER
+from muniment.surfaces.http.settings import ServerSettings, is_loopback
 from muniment.surfaces.operations.problems import MEDIA_TYPE, problem_of, titled
 
 if TYPE_CHECKING:
     from uvicorn._types import ASGI3Application
 
-__all__ = ["HEAD_BYTES_MAX", "BoundedProtocol", "protocol_for"]
+    from muniment.handles.memory import Memory
+    from muniment.surfaces.http._keys import KeyRing
+
+__all__ = [
+    "HEAD_BYTES_MAX",
+    "BoundedProtocol",
+    "first_key",
+    "make_server",
+    "protocol_for",
+    "reload_certificate",
+    "warnings_of",
+    "watch_reload",
+]
+
+
+def first_key(keys: KeyRing) -> str | None:
+    """Make the first key, for everything, where there is none; answers its token, which is shown this one time."""
+    return None if keys.list() else keys.create("first", tenant="*", access="admin").token
+
+
+def warnings_of(settings: ServerSettings) -> list[str]:
+    """What the operator should know of a server that is about to start."""
+    warnings = []
+    if not settings.asks_for_keys:
+        where = f"{settings.host}:{settings.port}"
+        others = "every program and user of this machine" if is_loopback(settings.host) else "everyone on its networks"
+        warnings.append(f"auth is off: {others} may read, change and forget all memory at {where}")
+    if not is_loopback(settings.host) and not settings.tls_cert:
+        warnings.append(
+            "keys and content cross the network in the clear: give --tls-cert and --tls-key, or use a proxy"
+        )
+    return warnings
+
+
+def make_server(
+    memory: Memory, settings: ServerSettings, *, on_start: Callable[[], None] | None = None, **others: Any
+) -> uvicorn.Server:
+    """The server, ready to `run()`. A signal to stop lets requests and long work that are under way finish.
+
+    `on_start` is called once it takes requests. `others` is what stands beside the API: `beside` and `lifespans` of
+    `create_app`.
+    """
+    from muniment.surfaces.http.app import create_app
+
+    tls: dict[str, Any] = {}
+    if settings.tls_cert:
+        tls = {
+            "ssl_certfile": settings.tls_cert,
+            "ssl_keyfile": settings.tls_key,
+            "ssl_version": ssl.PROTOCOL_TLS_SERVER,
+        }
+    app = create_app(memory, settings, **others)
+
+    class Server(uvicorn.Server):
+        """Reads its certificate again at SIGHUP. Ends the streams first: they would be waited for like any request."""
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            watch_reload(settings, self.config.ssl)
+            if self.started and on_start is not None:
+                on_start()
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            app.state.live.end()
+            await super().shutdown(sockets)
+
+    config = uvicorn.Config(
+        app,
+        host=settings.host,
+        port=settings.port,
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        date_header=False,
+        timeout_graceful_shutdown=settings.shutdown_seconds,
+        http=protocol_for(settings.body_seconds_max),
+        ws="none",
+        proxy_headers=False,  # who guesses at keys is told by the connection, not by a header
+        **tls,
+    )
+    return Server(config)
+
+
+# -- heads --------------------------------------------------------------------------------------------
+
 
 HEAD_BYTES_MAX = 64 << 10
 """Looked at whenever something comes and the head is not whole yet; what came at once may be somewhat longer."""
@@ -145,3 +240,33 @@ class BoundedProtocol(HttpToolsProtocol):
 def protocol_for(seconds_max: float) -> type[BoundedProtocol]:
     """The protocol of a server whose callers have so long."""
     return type("Bounded", (BoundedProtocol,), {"seconds_max": float(seconds_max)})
+
+
+# -- the certificate ----------------------------------------------------------------------------------
+
+
+def watch_reload(settings: ServerSettings, context: ssl.SSLContext | None) -> None:
+    """Have SIGHUP read the certificate again, for as long as the event loop runs. Without TLS it does nothing, where it
+    would have ended the process."""
+    if hasattr(signal, "SIGHUP"):
+        loop = asyncio.get_running_loop()
+        try:
+            loop.add_signal_handler(signal.SIGHUP, reload_certificate, settings, context)
+        except (RuntimeError, ValueError):  # a loop beside the main thread, as in tests: it hears no signals
+            LOGGER.debug("signals are not heard here: the certificate is read once")
+
+
+def reload_certificate(settings: ServerSettings, context: ssl.SSLContext | None) -> bool:
+    """Read the files again; whether the new certificate is now shown to whoever connects."""
+    if context is None:
+        LOGGER.info("told to read again: there is no certificate")
+        return False
+    try:
+        tried = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)  # else a wrong file would leave half of it in the one in use
+        tried.load_cert_chain(settings.tls_cert, settings.tls_key)
+        context.load_cert_chain(settings.tls_cert, settings.tls_key)
+    except OSError as error:  # which those of ssl are
+        LOGGER.error("the certificate was not read again", extra={"said": {"reason": type(error).__name__}})
+        return False
+    LOGGER.info("the certificate was read again")
+    return True

@@ -1,1 +1,0 @@
-"""The OTLP receiver: where exporters of OpenTelemetry send by themselves."""
