@@ -26,8 +26,8 @@ def learning_model(results: Results) -> list[str]:
         f"The same model on {rows['none']['runs']} tool puzzles whose documentation misleads passes {rate['none']} of"
         f" them when it is told nothing, {rate['last five']} with its last five passes in the prompt,"
         f" {rate['lessons']} with what we handed it before decision 0062 ({over['lessons']} above nothing, over 12"
-        f" desks) and {rate['written']} where it writes lessons too; calls for a pass {calls['none']}, {calls['last five']},"
-        f" {calls['lessons']} and {calls['written']}"
+        f" desks) and {rate['written']} where it writes lessons too; calls for a pass {calls['none']},"
+        f" {calls['last five']}, {calls['lessons']} and {calls['written']}"
         " (`python -m benchmarks.learning_model`)."
     ]
 
