@@ -172,6 +172,7 @@ ANSWERS: dict[str, tuple[str, int, str]] = {
 ELSEWHERE = {
     "serve", "mcp", "proxy", "hook",  # serve until they are stopped
     "import", "validate", "run view", "store upgrade", "store reembed", "check sandbox",  # tests of their own
+    "bill", "run bill", "packet in-view",  # tests/integrations/test_packets_in_view.py
     "store keys rotate", "store keys revoke", "run unlock", "rules promote",  # walks in test_cli_walks
     *(f"research {name}" for name in ("route", "prompt", "ingest", "pivot", "source", "pack", "check", "status")),
 }  # fmt: skip
@@ -263,6 +264,10 @@ def test_reading_creates_no_store(name: str, store: dict[str, str], tmp_path: Pa
 @for_each(
     ("typed", "code", "path"),
     [
+        ("search", "invalid_input", "$.query"),
+        ("compose", "invalid_input", "$.purpose"),
+        ("corpus list", "invalid_input", "$.corpus_id"),
+        ("serve --port many", "invalid_input", "$.port"),
         ("replay bld_nothing", "not_found", None),
         ("explain bld_nothing", "not_found", None),
         ("diff bld_1 bld_2", "not_found", None),
@@ -285,7 +290,7 @@ def test_reading_creates_no_store(name: str, store: dict[str, str], tmp_path: Pa
         ("export --session s1", "invalid_input", "$.user"),
         ("import missing.jsonl", "invalid_input", None),
         ("import all.jsonl --from nobody", "invalid_input", None),
-        ("ingest missing.jsonl --user ana", "invalid_input", None),
+        ("ingest missing.jsonl --user ana", "invalid_input", "$.file"),
         ("ingest chat.jsonl --user ana --index-later", "invalid_input", "$.index_later"),
         ("ingest chat.jsonl --user ana --bulk --again", "invalid_input", "$.again"),
         ("corpus add a.md b.md --corpus notes --id x", "invalid_input", "$.id"),
@@ -296,7 +301,7 @@ def test_reading_creates_no_store(name: str, store: dict[str, str], tmp_path: Pa
         ("learn recall x --run run_nobody", "not_found", None),
         ("learn lesson show tac_nothing", "not_found", None),
         ("learn lessons --user ana --agent a", "invalid_input", "$.agent"),
-        ("learn lessons --stage unheard", "invalid_input", None),
+        ("learn lessons --stage unheard", "invalid_input", "$.stage"),
         ("learn undo plan_nothing", "not_found", None),
         ("learn rollout x --user ana --agent nowhere:f --verifier agents:verifier", "invalid_input", "$.agent"),
         ("learn rollout x --user ana --agent agents --verifier agents:verifier", "invalid_input", "$.agent"),
@@ -313,11 +318,11 @@ def test_reading_creates_no_store(name: str, store: dict[str, str], tmp_path: Pa
         ("store keys create app --tenant * --user ana", "invalid_input", "$.user"),
         ("store keys revoke key_nothing", "not_found", None),
         ("store upkeep --kind dust", "invalid_input", None),
-        ("check missing.yaml out.txt", "invalid_input", None),
+        ("check missing.yaml out.txt", "invalid_input", "$.file"),
         ("check rules.yaml", "invalid_input", "$.outputs"),
         ("check rules.yaml out.txt --repeats 2", "invalid_input", "$.repeats"),
         ("check init rules.yaml", "conflict", "$.file"),
-        ("eval missing.jsonl", "invalid_input", None),
+        ("eval missing.jsonl", "invalid_input", "$.file"),
         ("eval asked.jsonl --min luck=.5", "invalid_input", "$.min"),
         ("validate chat.jsonl --kind Nothing", "unknown_kind", None),
         ("schema show Nothing", "unknown_kind", None),

@@ -82,8 +82,8 @@ def text_given(argument: str) -> str:
     try:
         return sys.stdin.buffer.read().decode("utf-8")
     except UnicodeDecodeError as error:
-        said = f"standard input is not UTF-8: {error.reason} at byte {error.start}"
-        raise InvalidInput(said, hint="convert it, for example with iconv -t UTF-8") from None
+        message = f"standard input is not UTF-8: {error.reason} at byte {error.start}"
+        raise InvalidInput(message, path="$.stdin", hint="convert it, for example with iconv -t UTF-8") from None
 
 
 def is_file(given: str) -> bool:
@@ -223,10 +223,10 @@ def _parts_given(given: Sequence[str], key: str) -> dict[str, Any]:
         name, value = _name_and_value(each, key)
         field = names.get(name, name)
         if field not in names.values():
-            said = f"{key} has no part {name!r:.40}"
-            raise InvalidInput(said, path=f"$.{key}", hint=f"--{key} NAME=VALUE, NAME one of {', '.join(names)}")
+            message = f"{key} has no part {name!r:.40}"
+            raise InvalidInput(message, path=f"$.{key}", hint=f"--{key} NAME=VALUE, NAME one of {', '.join(names)}")
         if field in parts:
-            raise InvalidInput(f"the {name} of {key} is said twice", path=f"$.{key}", hint="once, lists with commas")
+            raise InvalidInput(f"the {name} of {key} is given twice", path=f"$.{key}", hint="once, lists with commas")
         if field in _LISTS:
             parts[field] = [part.strip() for part in value.split(",") if part.strip()]
         else:
@@ -240,13 +240,13 @@ def features_given(given: Sequence[str]) -> dict[str, Any]:
     for each in given:
         name, value = _name_and_value(each, "feature")
         if name in features:
-            raise InvalidInput(f"the feature {name!r:.40} is said twice", path="$.feature", hint="once is enough")
+            raise InvalidInput(f"the feature {name!r:.40} is given twice", path="$.feature", hint="once is enough")
         features[name] = _value(_need_text(value, each, "feature"))
     return features
 
 
 def counts_given(option: str, example: str, *, what: str = "a name and a count") -> Callable[[Sequence[str]], Any]:
-    """A reader of `NAME=N` pairs: names and their counts. `example` is one, for whoever got it wrong."""
+    """A reader of `NAME=N` pairs: names and their counts. `example` is one for the error's hint."""
 
     def read(given: Sequence[str]) -> dict[str, int]:
         counts: dict[str, int] = {}
@@ -351,7 +351,9 @@ def _opened(name: str) -> Iterator[BinaryIO]:
             with Path(name).open("rb") as stream:
                 yield stream
     except OSError as error:
-        raise InvalidInput(f"cannot read {name}: {error.strerror or error}", hint="check the path") from None
+        raise InvalidInput(
+            f"cannot read {name}: {error.strerror or error}", path="$.file", hint="check the path"
+        ) from None
 
 
 def _lines(stream: BinaryIO) -> Iterator[_Line]:
@@ -441,13 +443,17 @@ def read_text(name: str) -> str:
     try:
         raw = sys.stdin.buffer.read(DOCUMENT_BYTES_MAX + 1) if name == "-" else _read(name)
     except OSError as error:
-        raise InvalidInput(f"cannot read {name}: {error.strerror or error}", hint="check the path") from None
+        raise InvalidInput(
+            f"cannot read {name}: {error.strerror or error}", path="$.file", hint="check the path"
+        ) from None
     if len(raw) > DOCUMENT_BYTES_MAX:
-        raise InvalidInput(f"{name} is over the limit of {DOCUMENT_BYTES_MAX} bytes", hint="split it")
+        raise InvalidInput(f"{name} is over the limit of {DOCUMENT_BYTES_MAX} bytes", path="$.file", hint="split it")
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"{name} is not UTF-8: byte {error.start}", hint="re-encode the file") from None
+        raise InvalidInput(
+            f"{name} is not UTF-8: byte {error.start}", path="$.file", hint="re-encode the file"
+        ) from None
 
 
 def _read(name: str) -> bytes:

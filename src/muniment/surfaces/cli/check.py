@@ -282,7 +282,7 @@ init = Command(
     function=_init,
     on="nothing",
     noun="written",
-    about="A list of constraints in YAML, to be changed: each kind stands in the reference with an example.",
+    about="A list of constraints in YAML, to be changed: the reference has every kind with an example.",
 )
 
 
@@ -537,8 +537,8 @@ def _sandbox_policy(
 def _policy_of(name: str) -> dict[str, Any]:
     document = next(read_documents(name), None)
     if document is None or document.error is not None or not isinstance(document.data, dict):
-        said = document.error.message if document is not None and document.error is not None else "not a JSON object"
-        raise InvalidInput(f"{name} is no policy: {said}")
+        fault = document.error.message if document is not None and document.error is not None else "not a JSON object"
+        raise InvalidInput(f"{name} is no policy: {fault}", path="$.policy", hint="write a SandboxPolicy as JSON")
     return document.data
 
 

@@ -51,7 +51,7 @@ validate = Command(
 
 
 class _Reader:
-    """The documents of all files in order; a file that cannot be read is told of and skipped."""
+    """The documents of all files in order; a file that cannot be read is reported and skipped."""
 
     def __init__(self, files: tuple[str, ...], as_json: bool) -> None:
         self.files = files

@@ -24,7 +24,7 @@ from muniment.surfaces.settings import Settings, config_files, open_store, read_
 __all__ = ["doctor"]
 
 _TABLES = {"server": "server", "mcp": "mcp", "proxy": "proxy"}
-"""The tables of `muniment.toml` that a part is told by, and the extra that it takes."""
+"""The tables of `muniment.toml` that ask for a part, and the extra that it needs."""
 
 
 _REPLICA_PROBLEMS = {
@@ -181,7 +181,7 @@ def _server() -> list[dict[str, Any]]:
 
 
 def _openable(settings: Settings, tokens: Mapping[str, Any], embedder: Mapping[str, Any]) -> Settings:
-    """The settings without what cannot be loaded: what is said of that is said once, and the store is looked at."""
+    """The settings without parts that cannot be loaded: those are reported once, and the store is still opened."""
     return replace(
         settings,
         tokens="auto" if "error" in tokens else settings.tokens,

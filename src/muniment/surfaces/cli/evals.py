@@ -123,7 +123,7 @@ def _ask(
         OptionSpec("Also with this policy: TOML, or JSON.", "policy", "FILE", click.STRING, _policies_given, many=True),
     ] = None,
     k: Annotated[int, OptionSpec("How many a search gives.", metavar="N", type=click.INT)] = K,
-    no_reference: Annotated[bool, OptionSpec("Without plain BM25 beside it.")] = False,
+    no_reference: Annotated[bool, OptionSpec("Without the comparison with plain BM25.")] = False,
     model: Annotated[
         Any,
         OptionSpec(
@@ -445,7 +445,7 @@ def _init(call: Call, out: Annotated[str, OptionSpec(metavar="QUESTIONS")]) -> _
         raise InvalidInput(
             "there are no facts to ask about",
             path="$.db",
-            hint="`muniment memory extract` proposes some from what was said; or write the file by hand",
+            hint="`muniment memory extract` proposes some from messages; or write the file by hand",
         )
     write_bytes(out, b"".join(canonical_bytes(each) + b"\n" for each in found), "$.out")
     return _Written(out, len(found), len({each["user_id"] for each in found}))
@@ -485,6 +485,6 @@ init = Command(
     on="call",
     options={"user_id": OptionSpec("Of one user (default: of all).", "user", "ID")},
     about="From facts, and from what was proposed as one: a question for each value with its evidence, with older "
-    "values as outdated, and for what only others said one that nothing answers. To be edited: a key is not how people "
+    "values as outdated, and for values of other speakers one that nothing answers. Edit them: a key is not how people "
     "ask.",
 )

@@ -33,8 +33,8 @@ SECTION_OF = {
 
 REASONS: Mapping[str, str] = {
     "over_budget": "it did not fit into the budget",
-    "duplicate": "it stands in the packet already",
-    "near_duplicate": "something that says nearly the same stands in the packet",
+    "duplicate": "the packet has it already",
+    "near_duplicate": "the packet has something that says nearly the same",
     "expired": "its time is over",
     "not_yet_valid": "its time has not come",
     "deprecated": "a newer value took its place, or it was taken back",
@@ -63,7 +63,7 @@ _RULE_ENDS = re.compile(r",(?=[^ ])")
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Something a build could choose: what it says, who said it and when."""
+    """Something a build could choose: its text, its speaker and its time."""
 
     name: str
     kind: str
@@ -81,7 +81,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A candidate that stands in the packet."""
+    """A candidate that is in the packet."""
 
     candidate: Candidate
     score: float
@@ -138,7 +138,7 @@ def candidates(build: Build) -> dict[str, Candidate]:
 
 
 def taken(build: Build) -> list[Taken]:
-    """What stands in the packet, in the packet's order."""
+    """The candidates in the packet, in the packet's order."""
     known, marks = candidates(build), _marks(build)
     return [_taken(known, marks, line) for line in build.packet.explain.selected]
 
@@ -152,7 +152,7 @@ def _taken(known: Mapping[str, Candidate], marks: Mapping[str, str], line: str) 
 
 
 def left_out(build: Build) -> list[Left]:
-    """What does not stand in the packet, in the order it was decided."""
+    """The candidates that were left out, in the order of the decisions."""
     known = candidates(build)
     return [Left(known[each.item], each.reason, dict(each.model_extra or {})) for each in build.packet.explain.omitted]
 

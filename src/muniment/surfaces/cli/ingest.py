@@ -36,14 +36,14 @@ _Address = tuple[str, str, str, str | None]
 _SCOPE_KEYS = ("user_id", "agent_id", "session_id", "run_id")
 _WHY: Mapping[str, str] = {
     "no_conversation": "are about something else than a conversation",
-    "without_content": "say that something was said, and not what: let the emitter capture content "
+    "without_content": "report messages without their content: let the emitter capture content "
     "(OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT, for those that follow it)",
     "no_user": "do not say whose they are: give --user",
     "no_such_user": "name a user that can be none",
     "another_user": "are another user's",
     "no_trace": "belong to no trace and no conversation",
     "refused": "hold what the ledger does not take: too large, or no text",
-    "reasoning": "are thoughts, which nobody said",
+    "reasoning": "are thoughts, not messages",
     "our_own": "are spans of our own",
 }
 
@@ -83,8 +83,8 @@ def _check_choices(*, again: bool, otel: bool, bulk: bool, index_later: bool) ->
     """Refuse options that contradict each other."""
     if bulk and (again or otel):
         name = "again" if again else "otel"
-        said = "a load is run again where it was broken off, by the keys of its events" if again else "traces are small"
-        raise InvalidInput(said, path=f"$.{name}", hint=f"leave out --{name} or --bulk")
+        message = "a load goes on by the keys of its events" if again else "traces are small"
+        raise InvalidInput(message, path=f"$.{name}", hint=f"leave out --{name} or --bulk")
     if index_later and not bulk:
         raise InvalidInput("the index is left for later by a load", path="$.index_later", hint="add --bulk")
 
@@ -148,8 +148,8 @@ def _ingest_otel(
 ) -> _TraceTally:
     if session is not None or again:
         name = "session_id" if session is not None else "again"
-        said = "a trace names its own session" if session is not None else "a span is written once"
-        raise InvalidInput(said, path=f"$.{name}", hint=f"leave out --{name.removesuffix('_id')}")
+        message = "a trace names its own session" if session is not None else "a span is written once"
+        raise InvalidInput(message, path=f"$.{name}", hint=f"leave out --{name.removesuffix('_id')}")
     with tempfile.TemporaryDirectory(prefix="muniment-") as scratch:
         held = _read_traces([_on_disk(name, Path(scratch)) for name in files])
     with open_memory() as mem:
@@ -265,7 +265,7 @@ def _batches(
 def _drafts(
     sources: list[tuple[str, str]], settings: Settings, session: str | None, again: bool
 ) -> Iterator[tuple[_Address, str, EntryDraft]]:
-    """Every event of the files as (scope, where it stands, draft)."""
+    """Every event of the files as (scope, place, draft)."""
     from muniment.store.ledger import draft_of
     from muniment.store.load import event_key
 
@@ -321,7 +321,7 @@ def _located(error: MunimentError, where: str) -> MunimentError:
 
 
 def _events_of(document: Any, path: str) -> Iterator[dict[str, Any]]:
-    """The events of one document, in order. `path` says where it stands, for errors."""
+    """The events of one document, in order. `path` is its place, for errors."""
     if isinstance(document, list):
         yield from _messages(document, path, {})
     elif isinstance(document, dict) and isinstance(document.get("messages"), list):
@@ -344,8 +344,8 @@ def _messages(
     for index, message in enumerate(messages):
         where = path if single else f"{path}[{index}]"
         if not isinstance(message, dict):
-            said = f"a message should be an object, found {type(message).__name__}"
-            raise InvalidInput(said, path=where, hint='such as {"role": "user", "content": "…"}')
+            message_fault = f"a message should be an object, found {type(message).__name__}"
+            raise InvalidInput(message_fault, path=where, hint='such as {"role": "user", "content": "…"}')
         if _is_openai(message):
             yield scope | _from_openai(message, calls, where)
         else:
@@ -406,8 +406,8 @@ def _text_of(content: Any, path: str) -> tuple[str, list[Any]]:
     if isinstance(content, str):
         return content, []
     if not isinstance(content, list):
-        said = f"content should be text or a list of parts, found {type(content).__name__}"
-        raise InvalidInput(said, path=path, hint='a part is {"type": "text", "text": "…"}')
+        fault = f"content should be text or a list of parts, found {type(content).__name__}"
+        raise InvalidInput(fault, path=path, hint='a part is {"type": "text", "text": "…"}')
     texts: list[str] = []
     others: list[Any] = []
     for part in content:
@@ -467,7 +467,7 @@ class _TraceTally:
         read = f"{counted(counts['spans'], 'span')} and {counted(counts['logs'], 'log record')}"
         yield f"{written} of {read} were written to {db}"
         if counts["known"]:
-            yield f"{counts['known']} were there already or stand in several spans; nothing was written twice"
+            yield f"{counts['known']} were there already or are in several spans; nothing was written twice"
         for each in counts["sessions"]:
             yield f"  {each['user_id']}: session {each['session_id']} of {each['agent_id']}, {each['written']} new"
         for why, count in counts["left_out"].items():

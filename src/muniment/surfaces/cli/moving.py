@@ -133,8 +133,8 @@ def _import_dump(call: Call, files: Sequence[str], named: dict[str, object]) -> 
 
     for option, value in named.items():
         if value is not None:
-            said = f"a dump is brought in as it is: --{option} is for --from"
-            raise InvalidInput(said, path=f"$.{option}", hint=f"--from one of {', '.join(SYSTEMS)}")
+            message = f"a dump is read as it is: --{option} is for --from"
+            raise InvalidInput(message, path=f"$.{option}", hint=f"--from one of {', '.join(SYSTEMS)}")
     if len(files) != 1:
         raise InvalidInput("one dump is read at a time", path="$.files")
     with _on_disk(files) as (file,):
@@ -227,6 +227,6 @@ import_ = Command(
     holds=lambda answer: getattr(answer, "is_complete", True),
     about="FILE may be `-`: standard input. Without --from it is a dump of muniment's: the whole of it is checked, "
     "chains included, before anything is written. With --from it is what another system wrote: its files, folder or "
-    "archive. Everything is read to its end before anything is written, nothing is told as observed, and the exit code "
+    "archive. Everything is read to its end before anything is written, nothing counts as observed, and the exit code "
     "is 1 where something with words in it could not be carried. Running it again writes nothing twice.",
 )

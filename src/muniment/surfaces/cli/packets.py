@@ -307,7 +307,7 @@ def _explain(call: Call) -> Iterator[str]:
 
 
 def _rule_lines(build: Build) -> Iterator[str]:
-    """The rules of the run: they stand before the packet, and take their room from it."""
+    """The rules of the run: they precede the packet and use its budget."""
     rules = build.rules
     if rules is None:
         return

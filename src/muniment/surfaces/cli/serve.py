@@ -1,5 +1,5 @@
-"""`serve`, `proxy` and `mcp`: the store over HTTP, with its inspector and MCP beside it; this memory in front of a
-model's server; and MCP for one agent over stdio.
+"""`serve`, `proxy` and `mcp`: the store over HTTP, with its inspector and MCP; this memory in front of a model's
+server; and MCP for one agent over stdio.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ serve = Command(
     function=_serve,
     prints=True,
     on="settings",
-    about="Until it is told to stop. It asks for a key: the first start makes one and prints a link that opens the "
+    about="Until it is stopped. It asks for a key: the first start makes one and prints a link that opens the "
     "page with it; `muniment store keys create` makes others. Logs go to stderr, as JSON.",
 )
 
@@ -149,7 +149,7 @@ def _proxy(
         Literal["refuse", "pass"] | None, OptionSpec("A request that names no user: refuse, or pass it on.")
     ] = None,
     place: Annotated[
-        Literal["question", "system"] | None, OptionSpec("Where the packet stands (default: question).")
+        Literal["question", "system"] | None, OptionSpec("Where the packet goes (default: question).")
     ] = None,
     max_tokens: Annotated[int | None, OptionSpec("The most tokens of a packet.", metavar="N")] = None,
     tls_cert: Annotated[str | None, OptionSpec("A certificate, to serve over TLS.", metavar="FILE")] = None,
@@ -162,8 +162,8 @@ def _proxy(
     from muniment.surfaces.http.logs import configure_logs
 
     named = {"upstream": upstream, "anthropic_upstream": anthropic_upstream, "host": host, "port": port, "auth": auth}
-    told = {"keys": keys, "on_error": on_error, "missing_user": missing_user, "place": place, "max_tokens": max_tokens}
-    settings = load_proxy_settings({**named, **told, "tls_cert": tls_cert, "tls_key": tls_key})
+    more = {"keys": keys, "on_error": on_error, "missing_user": missing_user, "place": place, "max_tokens": max_tokens}
+    settings = load_proxy_settings({**named, **more, "tls_cert": tls_cert, "tls_key": tls_key})
     configure_logs()
     store = call.settings
     with open_store(store) as memory:
@@ -186,7 +186,7 @@ def _proxy(
 
 
 def _leave(_number: int, _frame: FrameType | None) -> None:
-    """Before the proxy runs, and after: the store is closed on the way out. While it runs, it is told itself."""
+    """End the process before or after the proxy runs; the store is closed. A running proxy handles signals itself."""
     raise SystemExit(0)
 
 
@@ -194,8 +194,8 @@ proxy = Command(
     function=_proxy,
     prints=True,
     on="user settings",
-    about="Until it is told to stop. OpenAI's Chat Completions and Responses and Anthropic's Messages are recorded and "
-    "told what memory holds; everything else passes through as it is. Whose memory it is says the header "
+    about="Until it is stopped. OpenAI's Chat Completions and Responses and Anthropic's Messages are recorded and "
+    "get what memory holds; everything else passes through as it is. The user is named by the header "
     "`muniment-user`, a key, the request, or --user. Logs go to stderr, as JSON.",
 )
 

@@ -215,7 +215,8 @@ scrub = Command(
 def _upkeep(call: Call, ask: Callable[..., UpkeepReport]) -> Iterator[UpkeepReport]:
     every_s = call.typed.get("every")
     if every_s is None:
-        return iter([ask()])
+        with progress_bar("working", None, quiet=call.as_json) as advance:
+            return iter([ask(progress=advance)])
     return _watched(call, every_s, **ask.keywords)  # type: ignore[attr-defined]
 
 
@@ -388,7 +389,7 @@ def _show_restored(call: Call) -> Iterator[str]:
     done: _Restored = call.answer
     yield f"{done.db} is the copy now, schema {done.schema}"
     if done.kept is not None:
-        yield f"what stood there is kept as {done.kept}"
+        yield f"the replaced file is kept as {done.kept}"
 
 
 restore = Command(
@@ -397,7 +398,7 @@ restore = Command(
     on="settings",
     options={"file": OptionSpec(metavar="FILE"), **YES},
     check=check_yes,
-    about="Stop the server first: a store that is in use is not replaced. What stood there is kept beside it. What was "
+    about="Stop the server first: a store that is in use is not replaced. The replaced file is kept. What was "
     "forgotten after the copy was made is back: forget it again.",
 )
 

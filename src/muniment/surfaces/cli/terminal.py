@@ -105,7 +105,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def when(ts: str | None) -> str:
-    """The minute of a time stamp; only the day where nothing more was said."""
+    """The minute of a time stamp; only the day of one without a time."""
     if not ts:
         return "undated"
     day, minute = ts[:10], ts[11:16]
@@ -125,7 +125,7 @@ def coloured(text: str, colours: dict[str, str]) -> str:
 
 
 def labelled(label: str, text: str) -> Iterator[str]:
-    """What it is, and what is said, over as many lines as that takes; without a label, the line before goes on."""
+    """A label and its text, over as many lines as needed; without a label, the text continues the one before."""
     head = f"{label + ':' if label else '':<{_LABEL_CELLS}} "
     return wrapped(text, first=head, rest=" " * len(head))
 

@@ -69,7 +69,7 @@ def _install(
     if list:
         return {"hosts": installing.list_installed(setup_here()), "plugin": str(plugin_folder())}
     if host is None:
-        raise InvalidInput("which host is not said", path="$.host", hint=f"one of {', '.join(HOSTS)}; or --list")
+        raise InvalidInput("no host is named", path="$.host", hint=f"one of {', '.join(HOSTS)}; or --list")
     if scope == "project" and db is not None and "@" in db:
         raise InvalidInput("a shared file should hold no password", path="$.db", hint="set MUNIMENT_DB instead")
     for name, value in (("db", db), ("user", user)):
@@ -97,7 +97,7 @@ def _noted(note: str) -> str:
 
 def _uninstall(call: Call, host: HostAsked = None, *, scope: ScopeAsked = "user", dry_run: bool = False) -> Any:
     if host is None:
-        raise InvalidInput("which host is not said", path="$.host", hint="`muniment install --list` says what is there")
+        raise InvalidInput("no host is named", path="$.host", hint="`muniment install --list` says what is there")
     found, notes = installing.find_host(host, scope), notes_here()
     changes = installing.plan_uninstall(found, setup_here(scope), notes)
     if not dry_run:
