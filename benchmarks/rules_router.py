@@ -39,7 +39,7 @@ from muniment.core.scope import RunMode
 from muniment.handles.runner import AgentTask
 from muniment.rules._records import RouteRequest, Tier
 from muniment.rules.rollouts import Caps, MadeAttempt, Plan, Spent, next_step, plan_route
-from muniment.rules.routing import BucketStats, LogRow, route, tier_budgets
+from muniment.rules.routing import TIER_TOKENS, BucketStats, LogRow, route
 from muniment.verify.results import bucket_key
 
 POLICY = RoutePolicy()
@@ -77,7 +77,7 @@ def try_once(given: Given, number: int, tier: Tier) -> Tried:
 
 
 def budget_of(puzzle: Puzzle, tier: Tier) -> int:
-    tokens = tier_budgets(POLICY)
+    tokens = TIER_TOKENS
     return max(1, round(BUDGET[puzzle.domain] * tokens[tier] / tokens["full"]))
 
 

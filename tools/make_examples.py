@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 import muniment
 from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.surfaces.http.app import create_app
-from muniment.surfaces.operations.examples import EXAMPLES
+from muniment.surfaces.operations.openapi import EXAMPLES
 
 ABOUT = "Exchanges with a real server, as they were: made by tools/make_examples.py, which also checks them."
 ANA = "/v1/tenants/default/users/ana"

@@ -233,9 +233,23 @@ def main() -> None:
                 _print(name, length, summary)
                 results |= {f"{name}, {length}, {arm}": figures for arm, figures in summary["arms"].items()}
     if options.write:
-        command = f"python -m benchmarks.cost --turns {options.turns} --limit {options.limit}"
-        made = {"command": command, "day": f"{datetime.now():%Y-%m-%d}", "rules": [rule._asdict() for rule in rules()]}
-        RESULT.write_text(json.dumps(made | {"results": results}, indent=1) + "\n")
+        _write(results, options)
+
+
+def _write(results: dict[str, Any], options: argparse.Namespace) -> None:
+    """Replace the rows of the sets that were measured, and keep those of the others."""
+    kept = json.loads(RESULT.read_text()) if RESULT.exists() else {"commands": {}, "results": {}}
+    sets = options.sets.split(",")
+    command = f"python -m benchmarks.cost --sets {{}} --turns {options.turns} --limit {options.limit} --write"
+    commands = kept["commands"] | {name: command.format(name) for name in sets}
+    others = {name: row for name, row in kept["results"].items() if name.partition(",")[0] not in sets}
+    made = {
+        "day": f"{datetime.now():%Y-%m-%d}",
+        "commands": commands,
+        "rules": [rule._asdict() for rule in rules()],
+        "results": others | results,
+    }
+    RESULT.write_text(json.dumps(made, indent=1) + "\n")
 
 
 def _print(name: str, length: int, summary: dict[str, Any]) -> None:

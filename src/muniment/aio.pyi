@@ -43,8 +43,10 @@ from muniment.memory.search import Hit
 from muniment.memory.sessions import GivenSummary
 from muniment.memory.turns import EpisodeCandidate
 from muniment.moving.portable import MoveReport, System
+from muniment.packets.billing import RunBill
 from muniment.packets.builds import Build
 from muniment.packets.compare import BuildDiff, Preview
+from muniment.packets.in_view import LineInView
 from muniment.packets.timeline import RunTurn, TurnKind
 from muniment.packets.why import Telling
 from muniment.research.records import AgentResult, CheckedClaim, Citation, DraftCheck, GatesFile, PivotDecision, ResearchManifest, SourceCheck, SuppliedSource, SynthesisInput, WaveResult
@@ -283,6 +285,8 @@ class AsyncMemoryLog:
     async def check_snapshot(self, run_id: str, sequence: int | None = ..., *, tenant_id: str = ...) -> SnapshotValidation: ...
     async def narrative(self, run_id: str, sequence: int | None = ..., *, tenant_id: str = ...) -> str: ...
     async def drift(self, *, user_id: str | None = ..., run_id: str | None = ..., since: Any = ..., until: Any = ..., tenant_id: str = ...) -> DriftReport: ...
+    async def bill(self, run_id: str, *, tenant_id: str = ...) -> RunBill: ...
+    async def in_view(self, build_id: str, *, tenant_id: str = ...) -> list[LineInView]: ...
     async def preview(self, build_id: str, *, purpose: Purpose | None = ..., query: str | None = ..., max_tokens: int | None = ..., per_section: Mapping[str, int] | None = ..., window_turns: int | None = ..., policy: str | Policy | Mapping[str, Any] | None = ..., basis: Literal['then', 'now'] = ..., tenant_id: str = ...) -> Preview: ...
 
 class AsyncMemoryLearning:

@@ -251,3 +251,86 @@ def test_behind_the_system_prompt_nothing_stays(mem: muniment.Memory) -> None:
     system, *others = chat.api.sent()
     assert "EpiPen" in system
     assert DIVIDER not in "".join(others)
+
+
+# -- the bill, and what was in view ---------------------------------------------------------------------------
+
+
+@SHAPES
+def test_a_recorded_conversation_is_billed_as_it_was_sent(mem: muniment.Memory, shape: str) -> None:
+    chat = Chat(Api(shape), mem)
+    for turn in range(24):
+        chat.ask(f"{QUESTIONS[turn % len(QUESTIONS)]} ({turn})")
+    made = mem.log.bill(chat.client.run.run_id)
+    count = load_token_counter().count
+    requests = [_split(asked) for asked in chat.api.asked]
+    prompts = prompts_of(requests, count)
+    bare = prompts_of([[text for text in request if PAGE_SIGN not in text] for request in requests], count)
+    assert made.requests == 24
+    assert made.tokens_without_memory == sum(each.tokens for each in bare)
+    assert abs(made.tokens - sum(each.tokens for each in prompts)) <= 6 * 24, "but for the line behind each packet"
+    for rule, each in zip(rules(), made.rules, strict=True):
+        assert each.rule == rule.name
+        assert each.without_memory.price == bill(rule, bare).price
+        assert 0.8 < each.ratio < 1.6
+        side = each.with_memory
+        assert side.fresh + side.cached + side.written == made.tokens
+
+
+def _split(asked: dict[str, Any]) -> list[str]:
+    texts: list[str] = []
+    for each in asked["messages"]:
+        packet, divider, words = str(each["content"]).partition(DIVIDER)
+        texts += [packet, words] if divider else [packet]
+    return texts
+
+
+def test_a_bill_with_packets_behind_the_prompt_and_after_a_forget(mem: muniment.Memory) -> None:
+    dear, cheap = Chat(Api("openai"), mem, place="system"), Chat(Api("openai"), mem)
+    dear.client, cheap.client = dear.client.for_session("dear"), cheap.client.for_session("cheap")
+    for chat in (dear, cheap):
+        for turn in range(12):
+            chat.ask(f"{QUESTIONS[turn % len(QUESTIONS)]} ({turn})")
+    bills = [mem.log.bill(chat.client.run.run_id) for chat in (dear, cheap)]
+    for one, other in zip(bills[0].rules, bills[1].rules, strict=True):
+        assert one.without_memory == other.without_memory
+    hit = next(hit for hit in cheap.client.run.search("My cats are called Tom and Ira", k=9) if "Tom" in hit.text)
+    mem.forget(event=hit.id, user_id="ana")
+    later = mem.log.bill(cheap.client.run.run_id)
+    assert later.forgotten_packets > 0
+    assert later.tokens < bills[1].tokens
+
+
+def test_which_statements_were_in_view_since_when_and_from_which_build(mem: muniment.Memory) -> None:
+    chat = Chat(Api("openai"), mem, max_tokens=256)
+    builds = []
+    for text in QUESTIONS:
+        chat.ask(text)
+        builds.append(chat.client.last_build)
+        lines = mem.log.in_view(builds[-1].id)
+        assert {each.build_id for each in lines} <= {build.id for build in builds}
+        assert [each.since for each in lines] == sorted(each.since for each in lines)
+        assert all(each.line in chat.api.packets() for each in lines)
+        shown = {line for line in chat.api.packets().splitlines() if line.startswith("[")}
+        assert {each.line for each in lines} >= shown
+    with pytest.raises(muniment.errors.NotFound):
+        mem.log.in_view("bld_nothing")
+
+
+def test_the_command_prints_the_bill(mem: muniment.Memory, tmp_path: Any) -> None:
+    from click.testing import CliRunner
+
+    from muniment.surfaces.cli.main import cli
+
+    path = tmp_path / "bill.db"
+    with muniment.open(path) as store:
+        chat = Chat(Api("openai"), store)
+        for text in QUESTIONS:
+            chat.ask(text)
+        run_id, build_id = chat.client.run.run_id, chat.client.last_build.id
+    shown = CliRunner().invoke(cli, ["bill", run_id, "--db", str(path)])
+    assert shown.exit_code == 0, shown.output
+    assert "10 requests in the session live" in shown.output
+    assert all(rule.name in shown.output for rule in rules())
+    shown = CliRunner().invoke(cli, ["packet", "in-view", build_id, "--db", str(path)])
+    assert shown.exit_code == 0, shown.output

@@ -172,6 +172,7 @@ ANSWERS: dict[str, tuple[str, int, str]] = {
 ELSEWHERE = {
     "serve", "mcp", "proxy", "hook",  # serve until they are stopped
     "import", "validate", "run view", "store upgrade", "store reembed", "check sandbox",  # tests of their own
+    "bill", "run bill", "packet in-view",  # tests/integrations/test_packets_in_view.py
     "store keys rotate", "store keys revoke", "run unlock", "rules promote",  # walks in test_cli_walks
     *(f"research {name}" for name in ("route", "prompt", "ingest", "pivot", "source", "pack", "check", "status")),
 }  # fmt: skip

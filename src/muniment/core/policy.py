@@ -729,8 +729,6 @@ class FoldPolicy(Record):
     """The least probability that the passing rate of runs with a feature does exceed the other."""
     drafts_max: Whole = 3  # RC-18
     """Drafts of each type."""
-    cluster_min: Positive = 3
-    """A failure that came back so often in the window is a cluster."""
     working_set_bytes_max: Positive = 8 * 1024
     """A working set over this is folded (ws_overflow)."""
     summary_tokens_max: Positive = 110
@@ -748,12 +746,6 @@ class LessonPolicy(Record):
     """The share of the runs that a lesson on trial fits which are handed it."""
     suspended_share: Share = 0.1
     """The share of the runs that a suspended lesson fits which are handed it, to see whether the world came back."""
-    trial_uses_max: Positive = 120
-    """A trial that has shown nothing in so many judged runs, with the lesson or without, is over."""
-    suspended_uses_max: Positive = 12
-    """A suspended lesson that shows no good in so many runs with it is retired."""
-    window_uses: Positive = 30
-    """The newest runs with an active lesson that it is suspended by."""
     margin: Annotated[Number, Field(gt=0, lt=1)] = 0.05
     """Harmful means an effect of this much or more."""
     alpha: Annotated[Number, Field(gt=0, lt=1)] = 0.05
@@ -765,14 +757,6 @@ class LessonPolicy(Record):
 class WritingPolicy(Record):
     """What a model is shown when it writes lessons, how long it may take, and how long a lesson may be."""
 
-    events_max: Positive = 16
-    """Events that are shown of a run: its first, those that went wrong, its last."""
-    event_chars_max: Positive = 400
-    """Of one event, half from its beginning and half from its end."""
-    lessons_max: Positive = 3
-    """Lessons that one run may teach."""
-    text_tokens_max: Positive = 60
-    """Of one lesson with its condition, whoever writes it."""
     answer_tokens_max: Positive = 512
     """Of the model's answer."""
     timeout_s: Annotated[Number, Field(gt=0)] = 60
@@ -797,8 +781,6 @@ class LearnPolicy(Record):
     """Candidates of one source before the filter."""
     fit_min: Share = 0.25
     """What is less like the task than this, in words, tools and intent alike, is not recalled; 0: everything may be."""
-    hopeless_rate: Share = 0.2
-    """A record whose pass rate lies below this beyond doubt is not recalled."""
     puct: PuctPolicy = PuctPolicy.model_construct()
     eviction: EvictionPolicy = EvictionPolicy.model_construct()
     fold: FoldPolicy = FoldPolicy.model_construct()
@@ -865,8 +847,6 @@ class GatePolicy(Record):  # RC-18
     """Counterexamples from just beyond where it applies."""
     micro_min: Positive = 5
     """Micro-regressions: one constraint each."""
-    predicted_failures_min: Positive = 2
-    """Failures that its author predicts."""
     tries: Positive = 5
     """How often each test is asked of the agent; most of the answers must pass."""
     test_timeout_s: Annotated[Number, Field(gt=0)] = 60
@@ -946,12 +926,6 @@ class RoutePolicy(Record):  # RC-20, RC-26
 
     policy_id: NonEmpty = "default"
     schema_version: Literal["route_policy.v2"] = "route_policy.v2"
-    hot_tokens: Positive = 1_200
-    """Tokens that a plain attempt may take; a tier without runs is priced by its budget."""
-    probe_tokens: Positive = 2_500
-    """Tokens that one attempt of a probe may take."""
-    full_tokens: Positive = 6_000
-    """Tokens that one full attempt may take."""
     k_probe: Positive = 3
     """Attempts of a probe."""
     k_full_min: Positive = 6
@@ -964,8 +938,6 @@ class RoutePolicy(Record):  # RC-20, RC-26
     """Fewer judged runs say nothing: `unknown`."""
     repairs_max: Whole = 1
     """Attempts to repair an answer whose form is wrong."""
-    window_days: Positive = 30
-    """Days that a decision looks back."""
     runs_max: Positive = 5_000
     """Runs that a decision reads, newest first."""
 

@@ -138,7 +138,7 @@ def open(
     )
     memory = Memory(context)
     if maker is not None and not read_only and context.policy.ledger.embed_in_background:
-        from muniment.handles.background_embedding import BackgroundEmbedding
+        from muniment.handles.background import BackgroundEmbedding
 
         context.embedding = BackgroundEmbedding(context, maker)
     if extract is not None and not read_only and context.policy.memory.extraction.in_background:
@@ -405,7 +405,7 @@ class Memory:
 
     def _start_background(self) -> Noticing:
         """What reads turns of this store in the background; it is made once."""
-        from muniment.handles.background_extraction import BackgroundExtraction
+        from muniment.handles.background import BackgroundExtraction
 
         if self._ctx.background is None:
             wait_s = self._ctx.policy.memory.extraction.wait_s

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from muniment.contracts.snapshot import CompactionSnapshot, SnapshotValidation
     from muniment.core.listing import Listing, ListQuery, Placed
     from muniment.core.policy import Policy
+    from muniment.packets.billing import RunBill
     from muniment.packets.compare import Preview
+    from muniment.packets.in_view import LineInView
     from muniment.packets.timeline import RunTurn, TurnKind
     from muniment.runs.drift import DriftReport
     from muniment.store.context import Context
@@ -119,6 +121,22 @@ class MemoryLog:
         from muniment.runs.drift import measure_drift
 
         return measure_drift(self._ctx, tenant_id, user_id, run_id, since, until)
+
+    def bill(self, run_id: str, *, tenant_id: str = DEFAULT_TENANT) -> RunBill:
+        """What the conversation of a run's session cost as input: fresh, cached and written, under the rules of some
+        providers, with memory and without.
+        """
+        from muniment.packets.billing import bill_run
+
+        return bill_run(self._ctx, tenant_id, run_id)
+
+    def in_view(self, build_id: str, *, tenant_id: str = DEFAULT_TENANT) -> list[LineInView]:
+        """The lines that were before the model with a build: those of earlier packets of the conversation, with the
+        build that shows each and since when, and its own.
+        """
+        from muniment.packets.in_view import explain_view
+
+        return explain_view(self._ctx, tenant_id, build_id)
 
     def preview(
         self,

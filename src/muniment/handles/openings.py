@@ -6,7 +6,6 @@ What not every process needs is imported by what does need it (decision 0001).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,6 @@ StoreKey = str | Callable[[], bytes | str | Sequence[bytes | str]]
 """Where a key lies that is kept outside the store."""
 
 
-@cache
 def has_room(room: str) -> bool:
     """Whether this installation has a room that attaches to the core, such as `learning`."""
     return find_spec(f"muniment.{room}") is not None

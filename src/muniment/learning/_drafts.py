@@ -27,10 +27,11 @@ from muniment.learning.keys import BankIds, intent_key, shared_intent
 from muniment.learning.records import IntentParts, RunFacts, StepFacts
 from muniment.verify.constraints import DEFAULT_REGISTRY
 
-__all__ = ["draft_rules"]
+__all__ = ["CLUSTER_MIN", "draft_rules"]
 
 _TRACES_MAX, _STEPS_MAX, _LISTED_MAX, _CONDITIONS_MAX = 12, 6, 4, 4
-_MOST = 0.5
+CLUSTER_MIN = 3
+"""Runs in which a failure came back to be a cluster."""
 _UNNAMED = "act"
 """The step of a run that names no tool: to whoever is to follow a rule it says nothing."""
 _UNESCAPED = lazy_pattern(r'[^"\\\x00-\x1f\x7f\ud800-\udfff]{1,200}')
@@ -116,10 +117,10 @@ def draft_rules(
 
 def _cluster_drafts(drafting: _Drafting, *, is_asked: bool) -> list[DistillDraft]:
     """One for the failure of this run, once it has come back often enough, or when a trigger asks."""
-    run, runs, policy, writer, _ = drafting
+    run, runs, _, writer, _ = drafting
     cluster = _cluster_of(run)
     alike = [one for one in runs if cluster is not None and _cluster_of(one) == cluster]
-    if not alike or (len(alike) < policy.cluster_min and not is_asked):
+    if not alike or (len(alike) < CLUSTER_MIN and not is_asked):
         return []
     titles = [*run.violated[:_LISTED_MAX], *run.reason_codes[:_LISTED_MAX]]
     sign = run.cluster_sign or failure_words(run.steps, None)

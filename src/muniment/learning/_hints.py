@@ -61,6 +61,8 @@ _PRIOR = Prior(1.0, 1.0)
 _PINNED_BONUS, _RECENCY_SHARE, _RECENCY_HALF_LIFE_DAYS = 0.1, 0.15, 30
 _CAREFUL, _SURE = 0.2, 0.95
 """Quantiles of the posterior: the one that quality reads, and the one that must lie below the hopeless rate."""
+_HOPELESS_RATE = 0.2
+"""A record whose pass rate lies below this beyond doubt is not recalled."""
 _CUT_TOKENS_MIN = 12
 """A hint of which less would be left is not worth a line."""
 _FAILED_MAX = 2
@@ -126,7 +128,7 @@ def weigh(
         if keys not in known:  # many records, few keys
             known[keys] = _likenesses(asked, *keys)
         intent, state = known[keys]
-        reason = _unfit(candidate.memory, asked, policy, intent, state)
+        reason = _unfit(candidate.memory, asked, intent, state)
         likeness = max(candidate.chance, 0.0 if asked.is_fallback else intent.score)
         if reason is None and likeness < policy.fit_min and not fits_any_run(candidate.memory):
             reason = BELOW_FLOOR
@@ -172,9 +174,7 @@ def _place(each: Weighed, family: str | None) -> tuple[int, float]:
     return (3 if passed is False else 2), -each.score
 
 
-def _unfit(
-    memory: StoredMemory, asked: RecallQuestion, policy: LearnPolicy, intent: Likeness, state: Likeness
-) -> str | None:
+def _unfit(memory: StoredMemory, asked: RecallQuestion, intent: Likeness, state: Likeness) -> str | None:
     if memory.status not in _LIVE:
         return memory.status
     if memory.kind == "rule" and memory.record.get("status") != "active":
@@ -191,7 +191,7 @@ def _unfit(
         memory.with_tally.n
         and memory.lesson is None  # a lesson is moved by the outcomes of its runs
         and memory.status != "pinned"
-        and _quantile(history_of(memory).passes, history_of(memory).n, _SURE) < policy.hopeless_rate
+        and _quantile(history_of(memory).passes, history_of(memory).n, _SURE) < _HOPELESS_RATE
     ):
         return "hopeless"
     return _failing_predicate(memory, asked)

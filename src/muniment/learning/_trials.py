@@ -47,6 +47,10 @@ MoveReason = Literal[
     "not_reached",
 ]
 _IDLE_RUNS_MAX = 60
+_TRIAL_USES_MAX, _SUSPENDED_USES_MAX = 120, 12
+"""A trial that has shown nothing in so many runs, and a suspended lesson in so many with it, is retired."""
+_WINDOW_USES = 30
+"""The newest runs with an active lesson that it is suspended by."""
 _ORDER: tuple[LessonStage, ...] = ("trial", "active", "suspended")
 _SIDES = {"had": "candidate", "held_out": "baseline"}
 
@@ -164,13 +168,13 @@ def _after_trial(uses: Sequence[LessonUse], policy: LessonPolicy, now: str, *, i
     if compared.decision == "harmful":
         return _moved("retired", now, "pass_rate_below", words)
     had = sum(use.arm == "had" for use in uses)
-    is_over = had >= policy.suspended_uses_max if is_back else len(uses) >= policy.trial_uses_max
+    is_over = had >= _SUSPENDED_USES_MAX if is_back else len(uses) >= _TRIAL_USES_MAX
     return _moved("retired", now, "no_help", words) if is_over else None
 
 
 def _after_window(uses: Sequence[LessonUse], policy: LessonPolicy, now: str) -> Move | None:
     """Suspended where the newest runs with it pass less often than runs without it and its own runs before them."""
-    window = [use for use in uses if use.arm == "had"][-policy.window_uses :]
+    window = [use for use in uses if use.arm == "had"][-_WINDOW_USES:]
     known = {use.trace_id for use in window}
     others = [use for use in uses if use.trace_id not in known]
     compared = Comparison(policy.margin, policy.alpha)

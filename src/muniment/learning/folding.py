@@ -30,6 +30,7 @@ from muniment.core.record import RULECRAFT_VERSION
 from muniment.core.scope import bank_owner, owners_seen
 from muniment.errors import Conflict, InvalidInput, StorageFailure
 from muniment.learning._distill import Folded, plan_fold, with_report
+from muniment.learning._drafts import CLUSTER_MIN
 from muniment.learning._features import with_features
 from muniment.learning._lesson_writing import KeptLesson, LessonReport, keep_lessons
 from muniment.learning._operations import named_traces
@@ -387,7 +388,7 @@ def _fold(
     now: str,
     lessons: LessonsAsked | None,
 ) -> tuple[Folded, LessonReport | None]:
-    trigger = asked.trigger or _trigger(seen, asked, ctx.policy.learn)
+    trigger = asked.trigger or _trigger(seen, asked)
     if not asked.is_final:  # the next one of this run is another fold
         trigger = trigger.model_copy(update={"details": f"after {len(seen.entry_ids)} events"})
 
@@ -447,12 +448,12 @@ class _Ready(NamedTuple):
     verdict: Verdict | None = None
 
 
-def _trigger(seen: _FoldInputs, asked: LearnRequest, policy: LearnPolicy) -> FoldTrigger:
+def _trigger(seen: _FoldInputs, asked: LearnRequest) -> FoldTrigger:
     """Why a run that ends is folded: a failure that came back, a budget that ran out, or its end."""
     facts, recent = seen.facts, [each.cluster_id for each in seen.peers]
     budget = (asked.budgets or {}).get("tokens")
     times = 0 if facts.cluster_id is None else 1 + recent.count(facts.cluster_id)
-    if times >= policy.fold.cluster_min:
+    if times >= CLUSTER_MIN:
         return FoldTrigger(kind="fail_cluster", details=f"{facts.cluster_id} seen {times} times")
     if budget is not None and facts.cost >= budget:
         return FoldTrigger(kind="budget_hit", details=f"{facts.cost:g} of {budget:g} spent")

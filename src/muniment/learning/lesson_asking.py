@@ -72,6 +72,10 @@ __all__ = [
     "with_fates",
 ]
 
+_EVENTS_MAX, _EVENT_CHARS_MAX = 16, 400
+"""Events that are shown of a run, and characters of each."""
+_LESSONS_MAX, _TEXT_TOKENS_MAX = 3, 60
+"""Lessons that one run may teach, and tokens of each with its condition."""
 _FIRST = 4
 """So many of a run's first events are shown, whatever else is."""
 _NEAR_MAX = 8
@@ -102,11 +106,11 @@ def ask_lessons(
     writer = lesson_writer(given, policy)
     if writer is None or facts.verdict is None:
         return None
-    run = shown_run(facts, entries, policy, has_words=has_words)
+    run = shown_run(facts, entries, has_words=has_words)
     if notes and has_words:
-        run = run._replace(reasons=(*run.reasons, _shown_text(notes, policy.event_chars_max)))
+        run = run._replace(reasons=(*run.reasons, _shown_text(notes, _EVENT_CHARS_MAX)))
     other = _other_run(ctx, scope, facts, peers, has_words=has_words)
-    question = LessonQuestion(run, other, policy.lessons_max)
+    question = LessonQuestion(run, other, _LESSONS_MAX)
     asked = ask_writer(writer, question, policy, ctx.counter)
     failed = {} if asked.error is None else {"failed": asked.error.code, "why": _shown_text(asked.error.message, 300)}
     checked = _checked(ctx, facts, question, peers, () if asked.answer is None else asked.answer.proposals)
@@ -138,16 +142,14 @@ def ask_lessons(
 # -- what is shown ------------------------------------------------------------------------------------
 
 
-def shown_run(facts: RunFacts, entries: Sequence[LedgerEntry], policy: WritingPolicy, *, has_words: bool) -> ShownRun:
+def shown_run(facts: RunFacts, entries: Sequence[LedgerEntry], *, has_words: bool) -> ShownRun:
     """A run as a writer of lessons is shown it: its first events, those that went wrong, its last."""
     events = [
-        event
-        for entry in entries
-        if (event := shown_event(entry, policy.event_chars_max, has_words=has_words)) is not None
+        event for entry in entries if (event := shown_event(entry, _EVENT_CHARS_MAX, has_words=has_words)) is not None
     ]
-    kept = set(range(min(_FIRST, policy.events_max)))
+    kept = set(range(min(_FIRST, _EVENTS_MAX)))
     for place in (*(place for place, event in enumerate(events) if event.ok is False), *reversed(range(len(events)))):
-        if len(kept) >= policy.events_max:
+        if len(kept) >= _EVENTS_MAX:
             break
         kept.add(place)
     chosen = tuple(event for place, event in enumerate(events) if place in kept)
@@ -206,7 +208,7 @@ def _other_run(
     near = _nearness(facts)
     for peer in sorted(others, key=near, reverse=True)[:_NEAR_MAX]:  # stable: peers come newest first
         entries = _entries_of(ctx, scope, peer.trace_id, is_own=has_words)
-        shown = shown_run(peer, entries, ctx.policy.learn.writing, has_words=has_words)
+        shown = shown_run(peer, entries, has_words=has_words)
         if shown.events:
             return shown
     return None
@@ -248,7 +250,7 @@ def _entries_of(ctx: Context, scope: Scope, trace_id: str, *, is_own: bool) -> l
 def standards_of(ctx: Context, *, is_bound: bool) -> Standards:
     """What every lesson is held to, whoever writes it."""
     return Standards(
-        tokens_max=ctx.policy.learn.writing.text_tokens_max,
+        tokens_max=_TEXT_TOKENS_MAX,
         count=ctx.counter.count,
         secret_in=find_secret,
         is_order=has_injection_form,

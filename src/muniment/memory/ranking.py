@@ -251,7 +251,7 @@ def _put_in_order(
     if asked.account and policy.stretch and len(order) > 1:
         order, worths, near = _by_stretch(index, policy.stretch, scores, matches, scored, order)
         reasons = {position: ["stands among turns that match"] for position in near}
-    order, alike = _newest_first(asked, index, matches, order, policy.newest)
+    order, alike = _newest_first(asked, index, matches, order, policy.newest, dense)
     if alike:
         reasons.setdefault(alike[0], []).append(f"newest of {len(alike)} that answer alike")
     return _Found(asked, scores, matches, scored, added, order, worths, reasons)
@@ -340,9 +340,13 @@ def _by_stretch(
 _ANCHOR, _MATCH, _OVERLAP, _RESTATED = 0.75, 0.6, 0.5, 0.3
 """Of the most weight that one of them says, what the anchor says; what another says of what the anchor says; what both
 say of what either does; and the words in common of all that the shorter one has."""
+_RESTATED_NEAR, _NEAREST_FEW = 0.2, 0.6
+"""The same where both are among the nearest ten in meaning: vectors find a newer value in other words."""
 
 
-def _newest_first(query: Query, index: ScopeIndex, matches: Matches, order: Ints, count: int) -> tuple[Ints, list[int]]:
+def _newest_first(
+    query: Query, index: ScopeIndex, matches: Matches, order: Ints, count: int, dense: Dense | None
+) -> tuple[Ints, list[int]]:
     """Put those of the first that restate the best of them in order of time, on the places that they hold together.
 
     Only what the same person said: another's later words are no newer state of this one. Who only asks states nothing;
@@ -366,7 +370,10 @@ def _newest_first(query: Query, index: ScopeIndex, matches: Matches, order: Ints
     alike = may & (index.speaker[turns] == index.speaker[turns[anchor]])
     alike &= (weighed >= _MATCH * weighed[anchor]) & (weigh(weights, both) >= _OVERLAP * weigh(weights, either))
     alike[anchor] = False
-    places = [place for place in alike.nonzero()[0].tolist() if _restates(index, int(turns[place]), int(turns[anchor]))]
+    near = np.zeros(len(turns)) if dense is None or dense.turn is None else _nearness(dense.turn, turns)
+    shares = np.where((near >= _NEAREST_FEW) & (near[anchor] >= _NEAREST_FEW), _RESTATED_NEAR, _RESTATED)
+    pairs = [(place, int(turns[place])) for place in alike.nonzero()[0].tolist()]
+    places = [place for place, turn in pairs if _restates(index, turn, int(turns[anchor]), float(shares[place]))]
     if not places:
         return order, []
     places = sorted([anchor, *places])
@@ -382,10 +389,10 @@ def _newer_first(index: ScopeIndex, turn: int) -> tuple[int, int]:
     return -int(index.ts[turn]), -index.written_number(turn) if is_spoken else 0
 
 
-def _restates(index: ScopeIndex, one: int, other: int) -> bool:
-    """Do the two say much the same, and not the very same?"""
+def _restates(index: ScopeIndex, one: int, other: int, share: float) -> bool:
+    """Do the two have such a share of their words in common, and not all of them?"""
     left, right = index.terms(one) - MARKS, index.terms(other) - MARKS
-    return left != right and len(left & right) >= _RESTATED * min(len(left), len(right))
+    return left != right and len(left & right) >= share * min(len(left), len(right))
 
 
 # -- the best -----------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -22,13 +23,25 @@ from muniment.contracts.packet import MemoryPacket
 from muniment.core.ports.engine import Reader
 from muniment.core.ports.rows import by_ids
 from muniment.core.ports.schema import ITEMS
+from muniment.core.record import Record
 from muniment.core.scope import Scope
+from muniment.errors import NotFound
 from muniment.packets.layout import Page, Quoted, Sheet, items_of_block, joined, lay_out, sheet_of
 from muniment.packets.page import BLOCKS, PAGE_SIGN, BlockName, dated, preamble, quoted, today_line
 from muniment.store.context import Context
 from muniment.store.items import Item, latest
 
-__all__ = ["KeptViews", "ViewedBuild", "page_beside", "read_views", "shown_marks", "still_true", "union_marks"]
+__all__ = [
+    "KeptViews",
+    "LineInView",
+    "ViewedBuild",
+    "explain_view",
+    "page_beside",
+    "read_views",
+    "shown_marks",
+    "still_true",
+    "union_marks",
+]
 
 CHANCE_MIN = 0.2
 """If evidence for the question is less likely than this, no quotes are added: what is known of the user was sent first.
@@ -257,6 +270,44 @@ def still_true(reader: Reader, views: Sequence[ViewedBuild], packet: Mapping[str
 def _holds(reader: Reader, fact_id: str, value: Any) -> bool:
     item = latest(reader, fact_id)
     return item is not None and item.body is not None and item.status == "active" and item.plain().get("value") == value
+
+
+class LineInView(Record):
+    """A line that was before the model with a build: since when, and from which packet."""
+
+    mark: str
+    evidence_id: str
+    line: str
+    build_id: str
+    """The packet that shows it."""
+    since: str
+
+
+def explain_view(ctx: Context, tenant_id: str, build_id: str) -> list[LineInView]:
+    """Return the cited lines that were before the model with a build, oldest packet first, then in reading order."""
+    own = ctx.engine.read(tenant_id, lambda reader: latest(reader, build_id))
+    if own is None or own.kind != "build" or own.body is None:
+        raise NotFound(f"no build {build_id!r:.80} in this store", path="$.build_id")
+    found: list[LineInView] = []
+    for id_ in (*own.plain()["request"].get("in_view", ()), build_id):
+        item = own if id_ == build_id else ctx.engine.read(tenant_id, partial(latest, item_id=id_))
+        if item is not None and item.body is not None:
+            found += _cited_lines(item)
+    return found
+
+
+def _cited_lines(item: Item) -> Iterator[LineInView]:
+    view = _read_view(item)
+    for line in view.text.splitlines():
+        for number in dict.fromkeys(_MARK.findall(line)):
+            if number in view.marks:
+                yield LineInView(
+                    mark=f"[{number}]",
+                    evidence_id=view.marks[number],
+                    line=line,
+                    build_id=item.id,
+                    since=item.created_at,
+                )
 
 
 def union_marks(views: Iterable[ViewedBuild], own: Mapping[str, str]) -> dict[str, str]:

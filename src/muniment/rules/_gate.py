@@ -62,7 +62,7 @@ def judge_gate(
         _none("none is vacuous", [one.test_id for one in outcomes if one.vacuous]),
         _none("none contradict", [f"{one.one} and {one.other}: {one.why}" for one in clashes]),
         _check_tasks(specs),
-        _check_foreseen(draft, policy),
+        _check_foreseen(draft),
         _none("lint finds no error", [f"{one.code} at {one.path}" for one in lint if one.severity == "error"]),
         _check(
             "has evidence", bool(rule.evidence.trace_ids), f"{len(rule.evidence.trace_ids or ())} runs", "1 or more"
@@ -211,11 +211,14 @@ def _check_tasks(specs: Sequence[RegressionTestSpec]) -> GateCheck:
     return _none("counterexamples are of other tasks", same)
 
 
-def _check_foreseen(draft: DistillDraft | None, policy: GatePolicy) -> GateCheck:
+_PREDICTED_FAILURES_MIN = 2
+
+
+def _check_foreseen(draft: DistillDraft | None) -> GateCheck:
     foreseen = draft.failure_prediction.predicted_failures if draft and draft.failure_prediction else None
     failures = {one.id or one.description for one in foreseen or () if one.id or one.description}
-    least = policy.predicted_failures_min
-    return _check("failures are predicted", len(failures) >= least, str(len(failures)), f"{least} or more")
+    is_enough = len(failures) >= _PREDICTED_FAILURES_MIN
+    return _check("failures are predicted", is_enough, str(len(failures)), f"{_PREDICTED_FAILURES_MIN} or more")
 
 
 def _check(name: str, ok: bool, found: str, needed: str) -> GateCheck:

@@ -55,6 +55,10 @@ DEADZONE_TRIES = 6
 """A bucket is a dead zone only after so many tasks, and so many attempts beyond the plain ones."""
 _DEADZONE_LOWER, _DEADZONE_UPPER = 0.05, 0.4
 """Bounds of the pass rate of a dead zone: 0 of 6 is one, 1 of 6 is chance."""
+_WINDOW_DAYS = 30
+"""The age of runs that a route looks at."""
+TIER_TOKENS: Mapping[Tier, int] = {"hot": 1_200, "probe": 2_500, "full": 6_000}
+"""Tokens that one attempt of each tier may take."""
 _FRONTIER, _GOOD = 0.3, 0.7
 """Pass rates from which a bucket is on the frontier, and above it."""
 _RECURS = 3
@@ -79,7 +83,7 @@ def route_task(
 ) -> RouteDecision:
     """How to try a task, by the runs of its bucket (and intent) that the bank has logged."""
     request, policy = _request_of(asked, more), ctx.policy.route
-    start = format_instant(parse_instant(ctx.now()) - timedelta(days=policy.window_days))
+    start = format_instant(parse_instant(ctx.now()) - timedelta(days=_WINDOW_DAYS))
     name = None if intent is None else core_name(intent_key(intent_given(intent)))
     window = LogWindow(owner, start, None, request.bucket_key, name, policy.runs_max)
     stats, hits = ctx.engine.read(tenant_id, lambda reader: read_stats(reader, window, request.cluster_id))
@@ -163,7 +167,7 @@ def _rungs(
     """The ladder over these tiers, as far as pressure and the cap on cost allow, and what they cut."""
     is_generous = asked.impact == "high" and asked.pressure not in ("strong", "severe")
     ks = {"hot": 1, "probe": policy.k_probe, "full": policy.k_full_max if is_generous else policy.k_full_min}
-    costs, left, rungs = tier_costs(stats, policy), asked.cost_max, list[Rung]()
+    costs, left, rungs = tier_costs(stats), asked.cost_max, list[Rung]()
     for tier in tiers:
         k = ks[tier] if left is None else min(ks[tier], int(left / costs[tier]) if costs[tier] else ks[tier])
         if k < 1:
@@ -194,17 +198,11 @@ def _modes(asked: RouteRequest, scaling: Scaling, zone: Zone) -> dict[Tier, RunM
     return {"hot": "sot" if is_debated else "main", "probe": "kroll", "full": "matts" if is_taught else "kroll"}
 
 
-def tier_costs(stats: BucketStats, policy: RoutePolicy) -> dict[Tier, float]:
+def tier_costs(stats: BucketStats) -> dict[Tier, float]:
     """The mean logged cost of an attempt at each tier; a tier without runs is priced by its token budget."""
-    budgets = tier_budgets(policy)
     known = {tier: cost for tier in TIERS if (cost := stats.at(tier).mean_cost)}
-    unit = next((cost / budgets[tier] for tier, cost in known.items()), 1.0)
-    return {tier: known.get(tier, unit * budgets[tier]) for tier in TIERS}
-
-
-def tier_budgets(policy: RoutePolicy) -> dict[Tier, int]:
-    """Tokens that one attempt of each tier may take."""
-    return {"hot": policy.hot_tokens, "probe": policy.probe_tokens, "full": policy.full_tokens}
+    unit = next((cost / TIER_TOKENS[tier] for tier, cost in known.items()), 1.0)
+    return {tier: known.get(tier, unit * TIER_TOKENS[tier]) for tier in TIERS}
 
 
 # -- zones --------------------------------------------------------------------------------------------

@@ -112,3 +112,38 @@ def test_documents_of_one_moment_are_not_turned_round() -> None:
     texts = ("The tower has 3 floors of red brick.", "The tower has 3 floors of red brick and a bell of bronze.")
     index = MemoryIndex(SpokenTurn(str(at), "", "document", START, text) for at, text in enumerate(texts))
     assert ask(index, "How many floors has the tower?")[0].ordinal == 0
+
+
+OTHERWISE = (
+    (
+        "How many followers do I have?",
+        "I have 900 followers and the account of the bakery keeps growing every single week.",
+        "With the reels from Lisbon my followers went up, 1,300 in total by Sunday night, the bakery is thrilled.",
+    ),
+    (
+        "How many cups of coffee do I drink?",
+        "I drink 4 cups of coffee through the morning while the office slowly fills up.",
+        "My doctor frowned about my sleep: since Tuesday 2 cups of coffee before lunch, afterwards tea.",
+    ),
+    (
+        "How long have I lived in the flat?",
+        "I have lived in the flat by the canal for a month, boxes everywhere, no curtains and a kettle on the floor.",
+        "Half a year already that the three of us lived in the flat, who would believe it, time flies.",
+    ),
+)  # fmt: skip
+
+
+@for_each(("query", "old", "new"), OTHERWISE)
+def test_a_newer_value_in_other_words_comes_first_where_both_are_near_in_meaning(
+    query: str, old: str, new: str
+) -> None:
+    index = sessions(old, new, *FILLERS, "The bus was late.", "We played cards until ten.")
+    near = np.full(len(index.ts), 0.1)
+    near[OLD], near[NEW] = 0.9, 0.88
+    dense = RecallPolicy(dense_turn=1.0)
+    assert not any("newest of" in reason for hit in ask(index, query) for reason in hit.reasons)
+    found = ask(index, query, dense, Dense(turn=near, window=near))
+    assert places(found)[NEW] < places(found)[OLD]
+    near[NEW] = 0.05
+    found = ask(index, query, dense, Dense(turn=near, window=near))
+    assert places(found)[OLD] < places(found)[NEW]

@@ -93,8 +93,8 @@ def test_a_run_that_says_nothing_counts_for_nothing():
 
 
 def test_a_tier_nobody_tried_is_priced_by_its_budget():
-    assert tier_costs(stats(rows(5, 10, cost=12.0)), POLICY)["full"] == pytest.approx(12 * 5)
-    assert tier_costs(BucketStats(), POLICY)["hot"] == 1_200
+    assert tier_costs(stats(rows(5, 10, cost=12.0)))["full"] == pytest.approx(12 * 5)
+    assert tier_costs(BucketStats())["hot"] == 1_200
 
 
 # -- the decision -------------------------------------------------------------------------------------

@@ -36,8 +36,11 @@ __all__ = ["InView", "PacketsInView", "Place", "SentPacket", "SentPackets", "pla
 _QUERY_CHARS_MAX = 4_000
 _TOKENS_MAX = 32_768
 """Packets in view that take more are left behind: the conversation starts anew from a whole packet."""
-_LATER_SHARE = 0.25
-"""Of the first packet's budget, what each later one may take. Measured in `benchmarks/cost`."""
+_FIRST_TOKENS = 1_024
+"""What the first packet may take, unless the caller says. Less than a packet that is composed anew for each question:
+what the later ones add stays in view. Measured in `benchmarks/cost`."""
+_LATER_SHARE = 0.375
+"""Of the first packet's budget, what each later one may take."""
 _LATER_TOKENS_MIN = 256
 _SENT_MAX = 16_384
 
@@ -126,7 +129,7 @@ class PacketsInView:
         self._mem = mem
         self._run = run
         self._sent = sent
-        self._max_tokens = mem.policy.compose.max_tokens if max_tokens is None else max_tokens
+        self._max_tokens = _FIRST_TOKENS if max_tokens is None else max_tokens
 
     def compose(self, messages: Sequence[Any], left_out: dict[str, Any], holds: Callable[[int], bool]) -> InView | None:
         """Compose for the last question; None if the list asks nothing in words, or cannot hold a packet there.

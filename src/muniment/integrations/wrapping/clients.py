@@ -52,9 +52,9 @@ def wrap(
     record what of the list is new, put packets into it, send, and record the answer. They answer what the client
     answers; its `muniment_build_id` names the build. All else is the client's own.
 
-    The first question gets a packet of at most `max_tokens`; it stays before that question in every later call, and a
-    later question gets what is new, so that a provider's cache keeps the whole prompt. `place="system"` puts a whole
-    packet behind the system prompt instead, with every call.
+    The first question gets a packet of at most `max_tokens` (1,024); it stays before that question in every later
+    call. A later question gets what is new, in at most three eighths of that. So a provider's cache keeps the whole
+    prompt. `place="system"` puts a whole packet behind the system prompt instead, with every call.
 
     With `extract` the client's own model, the one that the latest call named, proposes facts from what the user said:
     in the background, checked against the words (`mem.store.extracted` says what that cost).

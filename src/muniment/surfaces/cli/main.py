@@ -54,6 +54,7 @@ _RUN = _group(
     list=_command("List runs, oldest first.", "runs:list_"),
     show=_command("Show a run: its state, claims, conflicts, failures and questions.", "runs:show"),
     turns=_command("List the messages of a run or a user, with the packets composed between them.", "runs:turns"),
+    bill=_command("Show what a recorded conversation cost, with memory and without.", "billing:bill"),
     snapshot=_command("Show, take or check a snapshot of a run.", "runs:snapshot"),
     resume=_command("Show what a restart of a run would begin with.", "runs:resume"),
     unlock=_command("Open a run again after it was locked.", "runs:unlock"),
@@ -72,6 +73,7 @@ _PACKET = _group(
     "`muniment compose` makes one, `replay`, `diff` and `explain` take its id.",
     list=_command("List the builds that are kept, newest first.", "packets:list_"),
     preview=_command("Show what a build would be with other settings or another policy.", "packets:preview"),
+    in_view=_command("List what was before the model with a build, and since when.", "billing:in_view"),
 )
 _CORPUS = _group(
     "Documents as evidence: chunks that can be searched and cited.",
@@ -195,6 +197,7 @@ TREE: Mapping[str, Entry] = {
     "proxy": _command("Put this memory in front of a model's server.", "serve:proxy"),
     "doctor": _command("Show what is installed, and what your settings ask for that is not.", "doctor:doctor"),
     "install": Entry("Put memory into a coding agent: its hooks and its MCP server.", f"{_HOSTS}:install"),
+    "bill": _command("Show what a recorded conversation cost.", "billing:bill", hidden=True),
     "uninstall": Entry("Take out of a coding agent what install put in.", f"{_HOSTS}:uninstall", hidden=True),
     "hook": Entry("Take one event of a coding agent's hook; a host runs it.", f"{_HOSTS}:hook", hidden=True),
     "validate": _command("Check documents against their contract.", "contracts:validate"),

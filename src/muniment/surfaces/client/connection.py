@@ -31,9 +31,8 @@ from muniment.errors import (
 )
 from muniment.packets.builds import Build
 from muniment.surfaces.operations.problems import error_of
-from muniment.surfaces.operations.shapes import Listed
+from muniment.surfaces.operations.shapes import Listed, wire_shape
 from muniment.surfaces.operations.table import Operation
-from muniment.surfaces.operations.wire import wire_shape
 from muniment.surfaces.operations.works import Work
 
 __all__ = ["Ask", "Connection", "plain"]

@@ -91,14 +91,14 @@ def sub_handle(place: str) -> Any:
 
 
 @functools.cache
-def proxy_class(place: str) -> type:
+def proxy_class(handle: str) -> type:
     """The proxy of the handle at a place, made of the library's class."""
-    if place == "memory.store":
+    if handle == "memory.store":
         return RemoteMemoryStore
-    library = class_at(place)
-    base = _Space if place in ("values", "threads") else _Held
+    library = class_at(handle)
+    base = _Space if handle in ("values", "threads") else _Held
     made = type(f"Remote{library.__name__}", (base, library), {"__doc__": f"`{library.__name__}` over a connection."})
-    return derived(place)(made)
+    return derived(handle)(made)
 
 
 class _Held:

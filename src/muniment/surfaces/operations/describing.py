@@ -6,25 +6,26 @@ given. What is said here in words is how the wire behaves, the same for all.
 
 from __future__ import annotations
 
+import importlib
 import re
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import is_dataclass
 from datetime import datetime
 from types import NoneType
 from typing import Any, Union, get_args, get_origin
 
+from pydantic.errors import PydanticInvalidForJsonSchema
+
 from muniment.core.listing import PAGE_MAX, PAGE_SIZE
 from muniment.core.policy import Policy
+from muniment.core.record import Record
 from muniment.core.scope import ID_MAX_CHARS
-from muniment.surfaces.operations.argument_words import words_of
-from muniment.surfaces.operations.bounds import bound_schema, without_null
 from muniment.surfaces.operations.naming import CORE, schema_name, tag_of
 from muniment.surfaces.operations.problem_answers import refusals_of
-from muniment.surfaces.operations.shapes import REF, Components, Listed
-from muniment.surfaces.operations.signatures import Parameter
+from muniment.surfaces.operations.shapes import REF, Components, Listed, generated, wire_shape
+from muniment.surfaces.operations.signatures import Parameter, hints_of
 from muniment.surfaces.operations.table import Operation
-from muniment.surfaces.operations.wire import wire_shape
 from muniment.surfaces.operations.works import Work
 
 __all__ = ["KEY_PATTERN", "described", "path_parameters", "shared_headers", "shared_parameters"]
@@ -367,3 +368,322 @@ def _response_headers(operation: Operation) -> dict[str, Any]:
     names += ["ETag"] if has_etag(operation) else []
     names += ["Idempotency-Replayed"] if operation.repeats == "guarded" else []
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+
+
+# -- what an argument may hold, as the record says that checks it -----------------------------------------
+
+
+_FROM_ZERO = "muniment.core.record:Count"
+_FROM_ONE = "muniment.core.requests:FromOne"
+_ID = "muniment.core.scope:IdText"
+_PART = {"start": _FROM_ZERO, "length": _FROM_ZERO}
+_SEARCH = {"k": "muniment.memory.search:HitCount", "min_score": "muniment.core.record:Confidence"}
+_SEQUENCE = {"sequence": _FROM_ONE}
+_EVENT = "muniment.store.ledger:EntryDraft"
+_FACT = "muniment.memory.facts:FactRequest"
+_BANK = "muniment.handles.bank:BankQuery"
+_CORPUS = "muniment.memory.corpus:CorpusQuery"
+_SELECTION = "muniment.rules.selection:SelectionRequest"
+_SIGNED = "muniment.rules.promotion:SignedRequest"
+_RUN = {"agent_id": _ID, "session_id": _ID, "run_id": _ID}
+
+_CHECKED_BY: Mapping[str, str | Mapping[str, str]] = {
+    "memory.run": _RUN,
+    "memory.verify": {"entries_max": _FROM_ONE},
+    "memory.snapshot": _SEQUENCE,
+    "memory.check_snapshot": _SEQUENCE,
+    "memory.narrative": _SEQUENCE,
+    "memory.preview": "muniment.packets.builds:BuildRequest",
+    "memory.preview.window_turns": "muniment.packets.compare:WindowTurns",
+    "memory.content": _PART,
+    "memory.ingest_otel": "muniment.handles.tracing:IngestRequest",
+    "run.content": _PART,
+    "run.observe": _EVENT,
+    "run.observe_tool": _EVENT,
+    "run.remember": _FACT,
+    "run.propose": _FACT,
+    "run.insight": "muniment.contracts.packet:InsightItem",
+    "run.search": _SEARCH,
+    "run.search.within": "muniment.memory.search:Within",
+    "corpus.search": _SEARCH,
+    "run.compose": "muniment.packets.builds:KeyedRequest",
+    "run.compose.cues": "muniment.contracts.packet:Cues",
+    "run.select_rules": _SELECTION,
+    "run.step": "muniment.runs.steps:StepRequest",
+    "run.claim": "muniment.runs.claims:ClaimRequest",
+    "corpus.add": "muniment.memory._chunking:SourceRequest",
+    "corpus.get": _CORPUS,
+    "bank.records": _BANK,
+    "bank.add_lesson": "muniment.learning.lesson_adding:LessonRequest",
+    "rulebook.select": _SELECTION,
+    "rulebook.canary": "muniment.rules.promotion:TrialRequest",
+    "rulebook.promote": _SIGNED,
+    "rulebook.retire": _SIGNED,
+    "rulebook.rollback": "muniment.rules.promotion:RollbackRequest",
+}
+"""By operation: the record that checks its arguments, or the type of an argument that is checked by hand. By operation
+and argument: the record that an object is read into."""
+
+_TELLING = frozenset(
+    {"enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "pattern",
+     "format", "minItems", "maxItems", "$ref"}
+)  # fmt: skip
+
+
+def bound_schema(operation_id: str, name: str, components: Components) -> dict[str, Any] | None:
+    """What is told of an argument beyond its type; None where that is nothing."""
+    hint = _hint(operation_id, name)
+    if hint is None or hint in (str, int, float, bool):
+        return None
+    try:
+        made = without_null(generated(hint, components))
+    except PydanticInvalidForJsonSchema:  # an argument that a function reads has no schema of its own
+        return None
+    inner = made.get("items", {}) if made.get("type") == "array" else {}
+    return made if _TELLING & (made.keys() | inner.keys()) else None
+
+
+def _hint(operation_id: str, name: str) -> Any:
+    own = _CHECKED_BY.get(f"{operation_id}.{name}")
+    if isinstance(own, str):
+        return _named(own)
+    checked_by = _CHECKED_BY.get(operation_id)
+    if checked_by is None:
+        return None
+    if not isinstance(checked_by, str):
+        return _named(checked_by[name]) if name in checked_by else None
+    record = _named(checked_by)
+    assert issubclass(record, Record)
+    return hints_of(record).get(name)
+
+
+def _named(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema of what is given, where null is the same as giving nothing."""
+    kinds = schema.get("type")
+    if isinstance(kinds, list):
+        kept = [kind for kind in kinds if kind != "null"]
+        return schema | {"type": kept[0] if len(kept) == 1 else kept}
+    choices = schema.get("anyOf")
+    if not choices:
+        return schema
+    left = [each for each in choices if each.get("type") != "null"]
+    rest = {key: value for key, value in schema.items() if key != "anyOf"}
+    return left[0] | rest if len(left) == 1 else rest | {"anyOf": left}
+
+
+# -- what each argument is for ----------------------------------------------------------------------------
+
+
+_WORDS: Mapping[str, str] = {
+    "accept": "Whether it becomes a fact.",
+    "action": "What was done, as the agent has it.",
+    "actions": "What is to be done next, in order.",
+    "act": "Whether to act on what is found, or only to report it.",
+    "after": "The position after which to go on, as it was answered.",
+    "agent_id": "The agent.",
+    "agent_types": "Which kinds of agent take part.",
+    "allow_types": "Which types of rules may be chosen.",
+    "answer": "What a model answered, with its marks.",
+    "applicability": "When it applies.",
+    "args": "What the tool was called with; it is found by it.",
+    "bucket_key": "Its bucket, such as `I2|math|clarity_high`.",
+    "bucket_keys": "The buckets to try it in alone.",
+    "basis": "The store as the build saw it, as far as that can be had, or as it stands now.",
+    "budget": "What may be spent.",
+    "budgets": "What the run may use, by name.",
+    "build": "Of an answer: the id of the build it was given. Its marks are resolved and kept with it.",
+    "builds": "The ids of builds that were used.",
+    "call_id": "The id under which the model made the call.",
+    "category": "What kind of failure it is.",
+    "claims": "The ids of claims that it is about.",
+    "confidence": "How sure, from 0 to 1.",
+    "constraints": "Checks of form, as records or as YAML; of a working state, what the work is bound by.",
+    "content": "The words themselves, unchanged: they are what facts, claims and answers cite.",
+    "cues": "Tags, entities, keywords or a time range to prefer.",
+    "data": "The spans and logs: an object of OTLP's JSON, a list of those, or their text.",
+    "decisions": "What was decided.",
+    "default_user_id": "Whose it is where a span does not say.",
+    "depends_on": "Ids of what it rests on; when one of them falls, it falls.",
+    "description": "What it is about, in words.",
+    "document_id": "The document.",
+    "document_ids": "The documents.",
+    "documents": "Texts to hold it against; or documents to add, each with its text.",
+    "done_definition": "When the run is done.",
+    "draft": "The draft.",
+    "dry_run": "Only say what would be done.",
+    "embedder": "The name of an embedder of the caller's, whose vectors are given.",
+    "entities": "People, places and things it is about.",
+    "entries_max": "Stop behind so many entries; the report says where to go on.",
+    "event": "The id of an event.",
+    "event_ids": "The ids of the events to look at.",
+    "evidence": "Pointers to what it rests on.",
+    "exclude": "Ids of events that are not to stand in it: what you send yourself.",
+    "exclude_session": "Leave out what was said in this session.",
+    "expected_revision": "Only if it is at this revision; else nothing is done.",
+    "expected_version": "Only if it is at this version; else nothing is done.",
+    "fact": "The id of a fact.",
+    "fields": "Which fields the texts are of; all of a value unless given.",
+    "filter": "Fields, and what they must equal or how they must compare: `$gt`, `$gte`, `$lt`, `$lte`, `$ne`.",
+    "features": "What is known of the task, by name.",
+    "force": "Also where nothing asks for it yet.",
+    "goal": "What the work is for.",
+    "grants": "Levels above the user's to write at; takes admin access.",
+    "holder": "The user whose a thread is; who names one is shown no other's.",
+    "id": "An id of your own; one that exists is refused.",
+    "idempotency_key": "The same key writes once; the header does the same.",
+    "in_view": "Ids of builds that the model still has before it, oldest first: the text says only what they do not.",
+    "include_all": "Also what is no longer in force.",
+    "intent": "What kind of work it is.",
+    "is_preference": "Whether it is what the user prefers.",
+    "k": "How many at most.",
+    "keep": "Whether to keep that it was asked for.",
+    "key": "What it is about, such as `user.city`. A new value for a key supersedes the old one or disputes it.",
+    "kind": "Of this kind alone.",
+    "length": "How many characters at most.",
+    "level": "Into whose bank it goes.",
+    "limits": "What it may use.",
+    "looked_max": "How many of the newest builds and answers are looked through.",
+    "matches": "How namespaces begin or end; `*` is any label.",
+    "max_depth": "How many labels of a namespace are told at most.",
+    "max_rules": "How many at most.",
+    "max_tokens": "The budget of the text in tokens; the policy's unless given.",
+    "media_type": "How the text is to be read.",
+    "messages": "The messages of the whole session, as an API has them: Chat Completions, Responses or Anthropic.",
+    "metadata": "Anything else, kept with it.",
+    "min_score": "Leave out what is less likely evidence than this.",
+    "mode": "How thoroughly.",
+    "name": "The name of the tool.",
+    "names": "Names of values: a namespace and a key each.",
+    "namespace": "The labels that it stands below.",
+    "notes": "Anything a reader should know.",
+    "objective": "What the run is for.",
+    "ok": "Whether the tool did what it was asked.",
+    "offset": "How many to leave out first.",
+    "output": "What was made.",
+    "per_section": "A budget in tokens for a section, by its name.",
+    "perspective_id": "The perspective.",
+    "plan": "The plan.",
+    "pointer": "An event id, or a place in an event, in a chunk of a document, or in a source.",
+    "policy": "`default` for the store's own, or an object of what differs from it.",
+    "priority": "Which of several comes first: the higher.",
+    "prompt_profile": "For which prompt.",
+    "purpose": "Who reads it: a `responder` is told only what is known, a `planner` and a `tool` more.",
+    "query": "The question or task at hand.",
+    "question": "The question.",
+    "quick": "Look at a sample.",
+    "quote": "The decisive words; they must stand in a source, verbatim.",
+    "reason": "Why.",
+    "removed": "Names under which nothing is to stand any more; history stays.",
+    "repair": "Take a locked run to put it right.",
+    "resolution": "How it was settled.",
+    "resume": "Where to go on, as an earlier report says.",
+    "revision": "Which revision; the newest unless given.",
+    "risks": "What may go wrong.",
+    "role": "Whose words these are.",
+    "run_id": "An id of your own for the run; one that exists is taken up again.",
+    "scope_level": "Whom it holds for; above the user takes a grant.",
+    "sections": "The sections.",
+    "sequence": "Which snapshot; the latest unless given.",
+    "session": "The id of a session.",
+    "session_id": "The session; runs of one session are one conversation.",
+    "share": "With which share of the runs it is tried.",
+    "signed_by": "Who answers for it.",
+    "slots": "Values by name; they merge, and a null takes a name away.",
+    "source": "Where it comes from.",
+    "sources": "Ids of the events that say so.",
+    "speaker": "The speaker's name, where several share a role.",
+    "start": "From which character on.",
+    "state": "The state.",
+    "statement": "It, in one sentence.",
+    "status": "Its status.",
+    "step": "The number of the step.",
+    "stop_reason": "Why it ends.",
+    "tags": "Short labels.",
+    "task_type": "What kind of task it is.",
+    "tests_suggested": "How it could be tested.",
+    "text": "The words.",
+    "title": "Its title.",
+    "to": "The revision to go back to.",
+    "tokens": "How many tokens it took.",
+    "tool_evidence": "What tools showed.",
+    "top_k": "How many at most.",
+    "trigger": "What gave rise to it.",
+    "trust": "Lowers what the words count for: `external` for pages, files and mail of others.",
+    "ttl": "How long it holds.",
+    "type": "Its type.",
+    "type_": "Its type.",
+    "validation_state": "How far it was tested.",
+    "value": "The value: text, a number, or any JSON.",
+    "vector": "What the query comes to by the caller's embedder.",
+    "verifier_result": "What a verifier said of it.",
+    "where": "Where it happened.",
+    "window_turns": "How many of the last turns stand as they are.",
+    "why": "Why it happened.",
+    "within": "Where to look: conditions on events that hold together.",
+}
+"""By the name of the argument."""
+
+_TIMES: Mapping[str, str] = {
+    "at": "The point in time that is asked about, ISO 8601.",
+    "end": "Before then, ISO 8601.",
+    "expires_at": "When it ends, ISO 8601, or with the run: `run_end`.",
+    "now": "The moment it is asked at, against which “last week” is read, ISO 8601; later turns are not hidden.",
+    "since": "From then on, ISO 8601.",
+    "start": "From then on, ISO 8601.",
+    "ts": "When it happened, ISO 8601; now unless given.",
+    "until": "Before then, ISO 8601.",
+    "valid_from": "Since when it holds, ISO 8601.",
+    "valid_to": "Until when it holds, ISO 8601.",
+}
+
+_HERE: Mapping[str, str] = {
+    "values.put.values": "What is put, each under its name, with the texts or vectors that searches compare.",
+    "values.fill.values": "Texts or vectors of values that a search told as unread.",
+    "values.search.limit": "How many at most; 10 unless given.",
+    "values.sweep.erase": "Forget what has expired, so that no history of it stays.",
+    "values.search.query": "What is looked for; what changed last comes first where nothing is.",
+    "values.history.key": "The key of the value.",
+    "threads.put.checkpoint": "The checkpoint, its parts as a serializer made them.",
+    "threads.put_writes.writes": "What the task wrote, in order.",
+    "threads.put_writes.replaces": "Whether it takes the place of what the task wrote before under the same numbers.",
+    "threads.put_writes.namespace": "The namespace of the checkpoint.",
+    "threads.put_writes.thread_id": "The thread.",
+    "threads.put_writes.checkpoint_id": "The checkpoint after which it was written.",
+    "threads.get.namespace": "The namespace of the checkpoint.",
+    "threads.get.thread_id": "The thread.",
+    "threads.get.checkpoint_id": "The checkpoint; the last one unless given.",
+    "threads.checkpoints.thread_id": "The thread; all of them unless given.",
+    "threads.checkpoints.namespace": "A namespace of the thread; all of them unless given.",
+    "threads.checkpoints.checkpoint_id": "Of this id alone.",
+    "threads.checkpoints.before": "Of a lower id alone.",
+    "threads.checkpoints.limit": "How many at most; 100 unless given.",
+    "threads.checkpoints.after": "Where to go on: `more` of the page before.",
+    "threads.copy.thread_id": "The thread that is copied.",
+    "threads.copy.to": "The thread that it is copied to.",
+    "threads.forget.thread_id": "The thread.",
+    "threads.forget.keep": "Checkpoints of it that stay: written anew, before the rest is forgotten.",
+    "memory.run.start": "Write the entry that says the run started; else it is only looked at.",
+    "memory.why.text": "Some words that were told.",
+    "memory.forget.event": "The id of an event to erase, with all that was derived from it.",
+    "memory.forget.fact": "The id of a fact to erase.",
+    "memory.forget.session": "The id of a session to erase.",
+    "memory.verify.resume": "Where to go on, as the report before said.",
+    "run.facts.key": "Only facts of this key.",
+    "run.verify.documents": "Texts to hold its facts against.",
+    "run.verify.event": "The id under which the output was observed.",
+    "run.step.event": "Which event of the step machine it is, such as `ACT_DONE`.",
+    "study.supply.sources": "What was read, each with its address and text.",
+    "study.ingest.sources": "What was read, each with its address and text.",
+}
+"""By operation and argument, where the name alone would say too little."""
+
+
+def words_of(operation_id: str, name: str, *, is_time: bool = False) -> str:
+    """What an argument is for; empty where its name says all."""
+    own = _HERE.get(f"{operation_id}.{name}")
+    return own or (_TIMES.get(name, "") if is_time else _WORDS.get(name, ""))

@@ -78,7 +78,7 @@ _ELSEWHERE: Mapping[str, str] = {
     **dict.fromkeys(
         ("memory.builds", "memory.replay", "memory.build_packet", "memory.build_inputs",
          "memory.resolve_answer", "memory.answers", "memory.diff", "memory.compare", "memory.preview", "memory.why",
-         "run.compose"),
+         "memory.bill", "memory.in_view", "run.compose"),
         "packets",
     ),
 }  # fmt: skip

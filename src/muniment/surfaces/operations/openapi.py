@@ -8,20 +8,19 @@ from __future__ import annotations
 import json
 from collections import Counter
 from functools import cache
-from typing import Any
+from importlib.resources import files
+from typing import Any, NamedTuple
 
 import muniment
 from muniment.surfaces.operations.describing import described, path_parameters, shared_headers, shared_parameters
-from muniment.surfaces.operations.examples import with_examples
 from muniment.surfaces.operations.naming import TAGS, addresses, operation_name
 from muniment.surfaces.operations.problem_answers import problem_responses, problem_schema
 from muniment.surfaces.operations.problems import titled
 from muniment.surfaces.operations.rows import OPERATIONS
-from muniment.surfaces.operations.shapes import Components
-from muniment.surfaces.operations.wire import wire_shape
+from muniment.surfaces.operations.shapes import Components, wire_shape
 from muniment.surfaces.operations.works import Work
 
-__all__ = ["core_bytes", "core_openapi", "core_text", "openapi", "openapi_bytes", "openapi_text"]
+__all__ = ["EXAMPLES", "core_bytes", "core_openapi", "core_text", "openapi", "openapi_bytes", "openapi_text"]
 
 _ABOUT = """Evidence-first memory for agents: what happened is recorded, what is told to a model is composed from it,
 and every line of that can be traced back to what was said.
@@ -216,3 +215,59 @@ def _page(name: str, summary: str, schema: dict[str, Any], *statuses: int, is_op
         "description": summary + (" It takes no key." if is_open else ""),
     }
     return {"get": told | ({"security": []} if is_open else {}) | {"responses": answers}}
+
+
+# -- examples of the core, from a real server -------------------------------------------------------------
+
+
+EXAMPLES = files("muniment.surfaces.operations").joinpath("data/examples.json")
+
+
+class Example(NamedTuple):
+    """One exchange."""
+
+    method: str
+    path: str
+    params: dict[str, Any]
+    headers: dict[str, str]
+    body: Any
+    status: int
+    answer: Any
+
+
+@cache
+def _told() -> dict[str, Any]:
+    held: dict[str, Any] = json.loads(EXAMPLES.read_text("utf-8"))["examples"] if EXAMPLES.is_file() else {}
+    return held
+
+
+def example_of(name: str) -> Example | None:
+    """The example of an operation, by its name in the document."""
+    told = _told().get(name)
+    if told is None:
+        return None
+    asked = told["request"]
+    params, headers = asked.get("params", {}), asked.get("headers", {})
+    return Example(asked["method"], asked["path"], params, headers, asked.get("body"), told["status"], told["answer"])
+
+
+def with_examples(told: dict[str, Any]) -> dict[str, Any]:
+    """An operation of the document with its example, where it has one."""
+    example = example_of(told["operationId"])
+    if example is None:
+        return told
+    made = dict(told)
+    if example.body is not None:
+        made["requestBody"] = _shown(told["requestBody"], example.body)
+    answered = str(example.status)
+    made["responses"] = {
+        status: _shown(answer, example.answer) if status == answered else answer
+        for status, answer in told["responses"].items()
+    }
+    return made
+
+
+def _shown(part: dict[str, Any], value: Any) -> dict[str, Any]:
+    """A body or an answer with an example of its JSON."""
+    shown = part["content"]["application/json"] | {"examples": {"story": {"value": value}}}
+    return part | {"content": part["content"] | {"application/json": shown}}

@@ -111,6 +111,8 @@ _MEMORY = (
     row("memory.log", "check_snapshot", "GET runs/{run_id}/snapshot/check", "read", "tenant", "user", owned=_RUN),
     row("memory.log", "narrative", "GET runs/{run_id}/narrative", "read", "tenant", "user", owned=_RUN,
         media=_MARKDOWN),
+    row("memory.log", "bill", "GET runs/{run_id}/bill", "read", "tenant", "user", owned=_RUN),
+    row("memory.log", "in_view", "GET builds/{build_id}/in-view", "read", "tenant", "user", owned=_BUILD),
     row("memory.learning", "learn", "POST runs/{run_id}/learn", "admin", "tenant", left_out={"lessons": _WRITER}),
     row("memory.ledger", "get", "GET events/{event_id}", "read", "tenant"),
     row("memory.ledger", "content", "GET events/{event_id}/content", "read", "tenant", media=_TEXT),

@@ -24,7 +24,18 @@ from muniment.core.record import JsonValue, Record
 from muniment.errors import InvalidInput, InvalidRecord
 from muniment.surfaces.operations.signatures import field_words, fields_of
 
-__all__ = ["Components", "Fields", "Listed", "Plain", "Shape", "generated", "named_row", "register", "shape_of"]
+__all__ = [
+    "Components",
+    "Fields",
+    "Listed",
+    "Plain",
+    "Shape",
+    "generated",
+    "named_row",
+    "register",
+    "shape_of",
+    "wire_shape",
+]
 
 Components = dict[str, Any]
 """Named schemas, filled while schemas are asked for; references point into `#/components/schemas/`."""
@@ -414,3 +425,28 @@ def _spelled(node: Any, *, is_named: bool = False) -> Any:
         made = {renamed.get(key, key): each for key, each in made.items()}
         made.setdefault("items", {})
     return made
+
+
+# -- what any type of the library is on the wire ----------------------------------------------------------
+
+
+_PLAIN_HOMES = ("builtins", "collections.abc", "datetime", "types")
+
+
+def wire_shape(hint: Any) -> Shape:
+    """How what is annotated so crosses the wire. The classes of handles are loaded where one may be meant."""
+    if any(_may_be_handle(cls) for cls in _classes_in(hint)):
+        from muniment.surfaces.operations import handles  # noqa: F401  # registers the shapes of its classes
+    return shape_of(hint)
+
+
+def _classes_in(hint: Any) -> Iterator[type]:
+    cls = get_origin(hint) or hint
+    if isinstance(cls, type):
+        yield cls
+    for argument in get_args(hint):
+        yield from _classes_in(argument)
+
+
+def _may_be_handle(cls: type) -> bool:
+    return cls.__module__ not in _PLAIN_HOMES and not issubclass(cls, Record)

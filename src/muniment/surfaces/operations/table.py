@@ -222,8 +222,7 @@ class Operation:
     @cached_property
     def shape(self) -> Shape:
         """How the answer crosses the wire."""
-        from muniment.surfaces.operations.shapes import named_row
-        from muniment.surfaces.operations.wire import wire_shape
+        from muniment.surfaces.operations.shapes import named_row, wire_shape
 
         returns = self.signature.returns
         return named_row(self.parts, returns) if self.parts else wire_shape(returns)

@@ -90,14 +90,14 @@ def test_a_lesson_that_helps_becomes_active_and_one_that_hurts_is_retired() -> N
 def test_luck_alone_seldom_makes_a_lesson_active_however_often_one_looks() -> None:
     wrong = 0
     for seed in range(60):
-        uses = drawn(Random(f"luck {seed}"), 0.5, 0.5, POLICY.trial_uses_max - 1)
+        uses = drawn(Random(f"luck {seed}"), 0.5, 0.5, 119)
         moves = (next_state(lesson("m"), uses[:count], POLICY, LATER) for count in range(10, len(uses), 10))
         wrong += any(move is not None and move.state.stage == "active" for move in moves)
     assert wrong <= 6
 
 
 def test_a_trial_that_shows_nothing_is_over_and_one_that_nobody_comes_to_too() -> None:
-    move = next_state(lesson("m"), drawn(Random(3), 0.5, 0.5, POLICY.trial_uses_max), POLICY, LATER)
+    move = next_state(lesson("m"), drawn(Random(3), 0.5, 0.5, 120), POLICY, LATER)
     assert move is not None
     assert (move.state.stage, move.reason) == ("retired", "no_help")
     assert left_idle(lesson("m"), 59, LATER) is None
