@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from figures_learning import learning, learning_model, rules_advance
+from figures_learning import learning_fresh, learning_model, rules_advance
 from figures_scale import scale, scale_drawing, scale_far, scale_model, scale_sqlite
 
 ROOT = Path(__file__).parent.parent
@@ -535,7 +535,7 @@ RENDERERS = {
     "research": research,
     "peers_recall": peers_recall,
     "learning_model": learning_model,
-    "learning": learning,
+    "learning_fresh": lambda results: learning_fresh(results, results_of("learning_fresh_after")),
     "scale": scale,
     "scale_sqlite": scale_sqlite,
     "scale_model": scale_model,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["learning", "learning_model", "rules_advance"]
+__all__ = ["learning_fresh", "learning_model", "rules_advance"]
 
 Results = dict[str, dict[str, Any]]
 _NAMES = {
@@ -12,8 +12,7 @@ _NAMES = {
     "last five": "the last five runs that passed",
     "overlap": "passed first, then overlap of tools",
     "table": "a discounted Thompson table of options",
-    "keyed table": "the same, keyed by what decides",
-    "ours": "muniment",
+    "ours": "muniment as it was: ways compared, lessons by contrast",
 }
 
 
@@ -26,18 +25,20 @@ def learning_model(results: Results) -> list[str]:
     return [
         f"The same model on {rows['none']['runs']} tool puzzles whose documentation misleads passes {rate['none']} of"
         f" them when it is told nothing, {rate['last five']} with its last five passes in the prompt,"
-        f" {rate['lessons']} with what we hand it ({over['lessons']} above nothing, over 12 desks) and"
+        f" {rate['lessons']} with what we handed it before that decision ({over['lessons']} above nothing, over 12"
+        " desks) and"
         f" {rate['written']} where it writes lessons too; calls for a pass {calls['none']}, {calls['last five']},"
         f" {calls['lessons']} and {calls['written']}"
         " (`python -m benchmarks.learning_model`)."
     ]
 
 
-def learning(results: Results) -> list[str]:
-    """Every arm on families of work that had no part in any choice."""
+def learning_fresh(results: Results, after: Results) -> list[str]:
+    """Every arm on families of work that were run once, and the arm that ships since."""
+    arms = [(name, results[f"fresh: {arm}"]) for arm, name in _NAMES.items()]
+    arms.append(("muniment now: the last passes as episodes", after["fresh: ours"]))
     lines = ["| in the prompt | pass rate | over the last five |", "|---|---|---|"]
-    for arm, name in _NAMES.items():
-        row = results[f"held out: {arm}"]
+    for name, row in arms:
         over = row.get("over last five")
         gain = f"{over[0]:.3f} ({over[1]:.3f} to {over[2]:.3f})" if over else ""
         lines.append(f"| {name} | {row['rate']:.3f} ({row['low']:.3f}–{row['high']:.3f}) | {gain} |")

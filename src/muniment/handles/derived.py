@@ -16,7 +16,7 @@ from muniment.memory.documents import document_without, project_document
 from muniment.memory.extraction import EXTRACTION, extraction_without, project_extraction
 from muniment.memory.index import RecallIndex
 from muniment.memory.insights import insight_without, procedure_without, project_insight, project_procedure
-from muniment.memory.kept.rows import SessionPlaces
+from muniment.memory.kept.values import SessionPlaces
 from muniment.memory.sessions import GIVEN_SUMMARY, SessionRows, project_given_summary
 from muniment.memory.working_state import project_state, state_without
 from muniment.packets._derived import build_fault, mark_faults, project_answer

@@ -13,9 +13,6 @@ from muniment.core.instants import format_instant
 from muniment.core.ports.schema import NEVER
 from muniment.core.record import Items, Number, Record
 from muniment.errors import InvalidInput
-from muniment.memory.kept.features import VectorFeatures, given_name, own_features, vectors_kept
-from muniment.memory.kept.filters import check_filter
-from muniment.memory.kept.finding import PathMatch, Wanted, find_values, list_namespaces
 from muniment.memory.kept.records import (
     FoundValue,
     FoundValues,
@@ -25,12 +22,23 @@ from muniment.memory.kept.records import (
     ValueRef,
     ValueTexts,
 )
-from muniment.memory.kept.search import Unread
+from muniment.memory.kept.search import (
+    PathMatch,
+    Unread,
+    VectorFeatures,
+    Wanted,
+    check_filter,
+    find_values,
+    given_name,
+    list_namespaces,
+    own_features,
+    vectors_kept,
+)
 from muniment.memory.kept.values import KeptValue, NewValue, Values, micros, moment
 
 if TYPE_CHECKING:
     from muniment.core.record import JsonObject
-    from muniment.memory.kept.features import Features
+    from muniment.memory.kept.search import Features
     from muniment.store.context import Context
     from muniment.store.ledger import Receipt
 

@@ -48,7 +48,9 @@ def load_embedder(name: str) -> CheckedEmbedder | None:
     found = [each for each in entry_points(group=EMBEDDERS_GROUP) if each.name == kind]
     if not found:
         known = sorted({each.name for each in entry_points(group=EMBEDDERS_GROUP)})
-        raise InvalidInput(f"no embedder is called {name[:80]!r}", hint=f"installed are none, {', '.join(known)}")
+        raise InvalidInput(
+            f"no embedder is called {name[:80]!r}", path="$.embedder", hint=f"installed are none, {', '.join(known)}"
+        )
     return CheckedEmbedder(found[0].load()(rest))
 
 

@@ -292,8 +292,8 @@ def with_newest_own(
     own = index.role == _USER
     among = own if cued.within is None else own & cued.within
     newest = index.newest(among, min(_OWN_MAX, request.budget.max_tokens // _TOKENS_A_SHORT_TURN))
-    room = np.cumsum(index.length[newest] + _TOKENS_A_MARK)  # a term takes a token or more
-    newest = newest[: 1 + int(np.searchsorted(room, request.budget.max_tokens))]
+    room = np.cumsum(index.length[newest] + _TOKENS_A_MARK)  # some are said twice, or cannot be shown
+    newest = newest[: 1 + int(np.searchsorted(room, 2 * request.budget.max_tokens))]
     ids = {each: index.id(each) for each in newest if each not in found.ordinals}
     turns = turns_by_id(ctx, reader, request.scope.tenant_id, list(ids.values()), is_asked_later=True)
     given = {"score": 0.0, "parts": {}, "reasons": (SAID_LATELY,)}

@@ -549,6 +549,8 @@ def _insight_worth(named: tuple[str, InsightCandidate]) -> tuple[bool, float, in
 
 _DAY_SECONDS = 86_400
 _MATCH = "query_match"
+_BESIDE_MAX = 2
+"""Results of tools that an episode shows although they share no word with what is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -587,8 +589,6 @@ def offer_episodes(admission: Admission, notes: Explanation, carrying: frozenset
             reason = "duplicate"
         if reason is None and known is not None:
             reason = _bars_all_lines(admission, each)
-            if reason is None and not any(_answers(admission, known, line) for line in each.lines):
-                reason = "weak_evidence"
         if reason is not None or known is None:
             notes.omit(name, reason or "out_of_window")
         else:
@@ -699,7 +699,14 @@ def _episode_candidate(admission: Admission, known: _KnownEpisode) -> Candidate:
 
 
 def _fresh_lines(admission: Admission, known: _KnownEpisode, lines_max: int, is_shown: IsShown) -> list[SummaryLine]:
-    """The best sentences that may be shown and are not on the page yet."""
+    """The best sentences that may be shown and are not on the page yet; of an episode that does not match the question,
+    few of a tool's that share no word with it.
+    """
+
+    def is_beside(line: SummaryLine) -> bool:
+        is_open = not admission.is_asked or bool(known.cues) or line.role != "tool"
+        return not is_open and admission.terms.isdisjoint(analyze(line.text))
+
     fresh: list[SummaryLine] = []
     for line in known.candidate.lines:
         if len(fresh) == lines_max:
@@ -709,18 +716,10 @@ def _fresh_lines(admission: Admission, known: _KnownEpisode, lines_max: int, is_
             text
             and admission.bars_sentence(line.evidence_id, line.text) is None
             and not is_shown(line.evidence_id, text, line.words)
-            and _answers(admission, known, line)
+            and (sum(map(is_beside, fresh)) < _BESIDE_MAX or not is_beside(line))
         ):
             fresh.append(line)
     return fresh
-
-
-def _answers(admission: Admission, known: _KnownEpisode, line: SummaryLine) -> bool:
-    """Whether a sentence may be evidence: of an episode that does not match, what an assistant or a tool said does only
-    if it shares a word with the question.
-    """
-    is_open = not admission.is_asked or bool(known.cues) or line.role not in ("assistant", "tool")
-    return is_open or not admission.terms.isdisjoint(analyze(line.text))
 
 
 def _compression(admission: Admission, age_days: float) -> tuple[str, int]:

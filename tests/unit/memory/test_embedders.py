@@ -509,3 +509,10 @@ def test_http_bad_addresses_are_refused_at_load(name: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         load_embedder(name)
     assert "pass" not in caught.value.message.replace("password", "")
+
+
+def test_a_name_that_cannot_be_loaded_points_at_the_argument() -> None:
+    for name in ("nobody", "", "onnx:", "e5-small:more", "multilingual-e5-small:x", "openai:http://localhost:1/v1"):
+        with pytest.raises(InvalidInput) as caught:
+            muniment.open(":memory:", embedder=name)
+        assert caught.value.path == "$.embedder", name

@@ -11,11 +11,18 @@ from hypothesis import strategies as st
 
 from muniment.core.ports.schema import LIVE, NEVER, REMOVED, SUPERSEDED, PlaceRow
 from muniment.errors import InvalidInput, StoreDamaged
-from muniment.memory.kept.deltas import apply_delta, make_delta
-from muniment.memory.kept.features import VectorFeatures, WordFeatures
-from muniment.memory.kept.fold import KeptEntry, Placed, fold, prefix_rows
-from muniment.memory.kept.names import after_path, labels_of, path_of, prefixes_of
-from muniment.memory.kept.states import Channel, channels_told, pack, state_of, unpack
+from muniment.memory.kept.search import VectorFeatures, WordFeatures
+from muniment.memory.kept.threads import Channel, apply_delta, channels_told, make_delta, pack, state_of, unpack
+from muniment.memory.kept.values import (
+    KeptEntry,
+    Placed,
+    after_path,
+    fold,
+    labels_of,
+    path_of,
+    prefix_rows,
+    prefixes_of,
+)
 from muniment.store.ledger import VALUE_KEPT, VALUE_REMOVED, VALUES_PROLONGED
 
 labels = st.lists(st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), max_size=6), max_size=4)

@@ -7,8 +7,8 @@ import random
 import pytest
 
 from muniment.errors import InvalidInput
-from muniment.memory.kept import features
-from muniment.memory.kept.features import VectorFeatures, WordFeatures, vectors_kept
+from muniment.memory.kept import search as features
+from muniment.memory.kept.search import VectorFeatures, WordFeatures, vectors_kept
 
 WORDS = ["boat", "red", "blue", "car", "tea", "cup", "rain", "sun", "dog", "cat"]
 

@@ -14,9 +14,8 @@ from muniment.core.ports.schema import NEVER
 from muniment.errors import InvalidInput
 from muniment.integrations.langgraph.near_values import Named, Namespace, StoreSettings
 from muniment.integrations.langgraph.texts import ItemTexts, embedder_of, index_fields
-from muniment.memory.kept.filters import check_filter
-from muniment.memory.kept.finding import PathMatch, Wanted
 from muniment.memory.kept.records import NamespaceMatch, StoredValue, ValuePut, ValueRef, ValueTexts
+from muniment.memory.kept.search import PathMatch, Wanted, check_filter
 from muniment.memory.kept.values import KeptValue, NewValue, micros
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from muniment.integrations.langgraph.texts import features_of
-from muniment.memory.kept.finding import PathMatch, Wanted, find_values, list_namespaces
+from muniment.memory.kept.search import PathMatch, Wanted, find_values, list_namespaces
 from muniment.memory.kept.values import KeptValue, NewValue, Values, micros
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from muniment.core.outside.system import SystemIds
 from muniment.core.scope import DEFAULT_TENANT
 from muniment.integrations.langgraph.far_threads import threads_of
 from muniment.integrations.packages import missing
-from muniment.memory.kept.filters import found_at
+from muniment.memory.kept.search import found_at
 from muniment.memory.kept.threads import Checkpoint as KeptCheckpoint
 from muniment.memory.kept.threads import NewCheckpoint, Write
 

@@ -22,7 +22,7 @@ from muniment.integrations.langgraph.far_values import FarValues
 from muniment.integrations.langgraph.near_values import Named, Namespace, NearValues, StoreSettings, StoreValues
 from muniment.integrations.langgraph.sweeper import Sweeper
 from muniment.integrations.packages import missing
-from muniment.memory.kept.finding import PathMatch, Wanted
+from muniment.memory.kept.search import PathMatch, Wanted
 from muniment.memory.kept.values import KeptValue, NewValue, micros, moment
 
 try:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.canonical import digest_of
-from muniment.memory.kept.features import Features, VectorFeatures, given_name, own_features
+from muniment.memory.kept.search import Features, VectorFeatures, given_name, own_features
 
 if TYPE_CHECKING:
     from langgraph.store.base import IndexConfig

@@ -6,29 +6,322 @@ what was made of it. Where it is missing (a rebuild, a dump, another embedder), 
 
 from __future__ import annotations
 
+import math
+import operator
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from muniment.core.canonical import digest_of
 from muniment.core.limits import drop_tenant
 from muniment.core.ports.rows import by_ids, select, texts
 from muniment.core.ports.schema import PLACE_VECTORS, PREFIXES
-from muniment.memory.kept.names import path_of
-from muniment.memory.kept.rows import vector_digest
-from muniment.memory.kept.values import KeptValue, Labels, Values
+from muniment.core.text.analyzer import ANALYZER_VERSION, analyze, term_hashes
+from muniment.errors import InvalidInput
+from muniment.memory.kept.values import KeptValue, Labels, Values, micros, path_of, vector_digest
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Condition, Reader
-    from muniment.memory.kept.features import Features, Query, Scores
+    from muniment.core.ports.models import Embedder
 
-__all__ = ["Ranked", "Texts", "Unread", "best", "newest"]
+__all__ = [
+    "Features",
+    "PathMatch",
+    "Query",
+    "Ranked",
+    "Scores",
+    "Texts",
+    "Unread",
+    "VectorFeatures",
+    "Wanted",
+    "WordFeatures",
+    "best",
+    "check_filter",
+    "find_values",
+    "found_at",
+    "given_name",
+    "list_namespaces",
+    "matches",
+    "newest",
+    "own_features",
+    "vectors_kept",
+]
+
+
+# -- filters -------------------------------------------------------------------------------------------
+#
+# Filters over values that are kept: equality, nested objects, dots, `$`-operators; as LangGraph's stores read them.
+
+
+_ORDERS: dict[str, Callable[[Any, Any], bool]] = {
+    "$gt": operator.gt,
+    "$gte": operator.ge,
+    "$lt": operator.lt,
+    "$lte": operator.le,
+}
+
+
+def check_filter(wanted: Any, path: str = "$.filter") -> None:
+    """Refuse a filter that is none before anything is read."""
+    if wanted is None:
+        return
+    if not isinstance(wanted, Mapping):
+        raise InvalidInput("a filter is an object of fields", path=path)
+    for key, each in wanted.items():
+        if isinstance(each, Mapping) and any(str(name).startswith("$") for name in each):
+            unknown = [name for name in each if name not in (*_ORDERS, "$eq", "$ne")]
+            if unknown:
+                raise InvalidInput(f"Unsupported operator: {unknown[0]!s:.40}", path=f"{path}.{key:.40}")
+        elif isinstance(each, Mapping):
+            check_filter(each, f"{path}.{key:.40}")
+
+
+def matches(value: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:
+    """Does every key of the filter hold?"""
+    return all(_holds(found_at(value, key), each) for key, each in (wanted or {}).items())
+
+
+def found_at(value: Mapping[str, Any], key: str) -> Any:
+    """What stands under a key or, where none is called so, under what its dots lead to."""
+    if key in value or "." not in key:
+        return value.get(key)
+    found: Any = value
+    for label in key.split("."):
+        if isinstance(found, Mapping):
+            found = found.get(label)
+        elif isinstance(found, list) and label.isdecimal() and label.isascii() and int(label) < len(found):
+            found = found[int(label)]
+        else:
+            return None
+    return found
+
+
+def _holds(found: Any, wanted: Any) -> bool:
+    if isinstance(wanted, Mapping):
+        if any(key.startswith("$") for key in wanted):
+            return all(_compare(found, name, other) for name, other in wanted.items())
+        return isinstance(found, Mapping) and matches(found, wanted)
+    if isinstance(wanted, list | tuple):
+        is_alike = isinstance(found, list | tuple) and len(found) == len(wanted)
+        return is_alike and all(map(_holds, found, wanted))
+    return bool(found == wanted)
+
+
+def _compare(found: Any, name: str, other: Any) -> bool:
+    """Numbers are ordered among numbers and texts among texts; what cannot be compared does not match."""
+    if name == "$eq":
+        return bool(found == other)
+    if name == "$ne":
+        return bool(found != other)
+    if name not in _ORDERS:
+        raise ValueError(f"Unsupported operator: {name}")
+    both = (found, other)
+    if all(isinstance(each, int | float) for each in both) or all(isinstance(each, str) for each in both):
+        return _ORDERS[name](found, other)
+    return False
+
+
+# -- features ------------------------------------------------------------------------------------------
+#
+# What a text comes to that a search compares: a vector where something embeds it, else the words it has. The score
+# of a value is the best of its texts: the cosine of two vectors, or the share of the query's words, weighted by how
+# rare they are among what is searched, that stand in the text. Both are 1 for a text that says all of the query.
+
+
+Floats = NDArray[np.float32]
+Query = str | Sequence[float]
+"""What is asked: a text, or the vector of one that its asker embedded."""
+_FEW = 16
+"""Up to so many texts are compared one by one."""
+_TEXT_CHARS_MAX = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Of each text, how well it answers; and where two do alike, how much of it does."""
+
+    scores: NDArray[np.float64]
+    density: NDArray[np.float64]
+    answers: NDArray[np.bool_]
+    """Whether it answers at all."""
+
+
+class Features(Protocol):
+    """How texts are compared."""
+
+    asks_outside: bool
+    """Whether something outside, that may take its time, says what a text comes to."""
+
+    @property
+    def name(self) -> str:
+        """Two of one name give the same bytes for the same text."""
+        ...
+
+    def made(self, texts: Sequence[str]) -> list[bytes]:
+        """What is kept of each text."""
+        ...
+
+    def packed(self, kept: Sequence[bytes]) -> Callable[[Query], Scores]:
+        """What scores those whose features these are against a query."""
+        ...
+
+
+class WordFeatures:
+    """By words, where nothing embeds. `mark` tells apart what was read of the values."""
+
+    asks_outside = False
+
+    def __init__(self, mark: str) -> None:
+        self._mark = mark
+
+    @property
+    def name(self) -> str:
+        return f"words@{ANALYZER_VERSION}-{self._mark}"
+
+    def made(self, texts: Sequence[str]) -> list[bytes]:
+        return [_terms(text).astype("<u8").tobytes() for text in texts]
+
+    def packed(self, kept: Sequence[bytes]) -> Callable[[Query], Scores]:
+        if len(kept) <= _FEW:
+            return _few_scored([frozenset(np.frombuffer(data, dtype="<u8").tolist()) for data in kept])
+        terms = np.frombuffer(b"".join(kept), dtype="<u8")
+        lengths = np.fromiter((len(data) // 8 for data in kept), dtype=np.int64, count=len(kept))
+        owners = np.repeat(np.arange(len(kept)), lengths)
+        order = np.argsort(terms, kind="stable")
+        terms, owners = terms[order], owners[order]
+
+        def scored(query: Query) -> Scores:
+            assert isinstance(query, str)
+            asked = _terms(query)
+            scores, found, total = np.zeros(len(kept)), np.zeros(len(kept)), 0.0
+            starts, ends = np.searchsorted(terms, asked, "left"), np.searchsorted(terms, asked, "right")
+            for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+                count = end - start
+                weight = float(np.log1p((len(kept) - count + 0.5) / (count + 0.5)))
+                total += weight
+                scores[owners[start:end]] += weight
+                found[owners[start:end]] += 1
+            return Scores(scores / total if total else scores, found / np.maximum(lengths, 1), found > 0)
+
+        return scored
+
+
+def _few_scored(kept: Sequence[frozenset[int]]) -> Callable[[Query], Scores]:
+    """The same of a few texts, without what arrays cost before they gain anything."""
+    lengths = np.array([max(1, len(terms)) for terms in kept])
+
+    def scored(query: Query) -> Scores:
+        assert isinstance(query, str)
+        scores, found, total = [0.0] * len(kept), [0] * len(kept), 0.0
+        for term in _terms(query).tolist():
+            holding = [at for at, terms in enumerate(kept) if term in terms]
+            weight = math.log1p((len(kept) - len(holding) + 0.5) / (len(holding) + 0.5))
+            total += weight
+            for at in holding:
+                scores[at] += weight
+                found[at] += 1
+        count = np.array(found)
+        return Scores(np.array(scores) / (total or 1.0), count / lengths, count > 0)
+
+    return scored
+
+
+def _terms(text: str) -> NDArray[np.uint64]:
+    return np.array(sorted(set(term_hashes(analyze(text[:_TEXT_CHARS_MAX])))), dtype=np.uint64)
+
+
+class VectorFeatures:
+    """By meaning: the cosine of the vectors that a function gives."""
+
+    asks_outside = True
+
+    def __init__(
+        self,
+        name: str,
+        embed: Callable[[Sequence[str]], Sequence[Sequence[float]] | Floats],
+        embed_query: Callable[[str], Sequence[float] | Floats] | None = None,
+    ) -> None:
+        self._name = name
+        self._embed = embed
+        self._embed_query = embed_query or (lambda query: embed([query])[0])
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def made(self, texts: Sequence[str]) -> list[bytes]:
+        if not texts:
+            return []
+        return _kept(self._embed(list(texts)))
+
+    def packed(self, kept: Sequence[bytes]) -> Callable[[Query], Scores]:
+        if len({len(data) for data in kept}) > 1:
+            sizes = sorted({len(data) // 4 for data in kept})
+            raise InvalidInput(
+                f"vectors of {' and '.join(map(str, sizes))} numbers are kept under one embedder's name",
+                path="$.embedder",
+                hint="give each embedder a name of its own",
+            )
+        matrix = np.frombuffer(b"".join(kept), dtype="<f4").reshape(len(kept), -1) if kept else None
+
+        def scored(query: Query) -> Scores:
+            if matrix is None:
+                return Scores(np.zeros(0), np.zeros(0), np.zeros(0, dtype=bool))
+            vector = self._embed_query(query) if isinstance(query, str) else query
+            asked = _unit(np.asarray([vector], dtype=np.float64))[0].astype(np.float32)
+            if len(asked) != matrix.shape[1]:
+                raise InvalidInput(
+                    f"a vector of {len(asked)} numbers is not compared with some of {matrix.shape[1]}", path="$.vector"
+                )
+            scores = (matrix @ asked).astype(np.float64)
+            return Scores(scores, np.zeros(len(kept)), np.ones(len(kept), dtype=bool))
+
+        return scored
+
+
+def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(lengths == 0, 1, lengths)
+
+
+def own_features(embedder: Embedder | None, fields: Sequence[str] | None) -> tuple[Features, bool]:
+    """How a store compares texts itself, which of their fields being read; and whether the texts of a value are one."""
+    mark = digest_of([None if fields is None else list(fields), embedder is None])[:8]
+    if embedder is None:
+        return WordFeatures(mark), True
+
+    def embed_query(query: str) -> Floats:
+        row: Floats = embedder.embed_queries([query])[0]
+        return row
+
+    return VectorFeatures(f"{embedder.identity}-{mark}", embedder.embed_passages, embed_query), False
+
+
+def given_name(embedder: str) -> str:
+    """Under which name vectors of a caller's embedder are kept: never that of something the store makes itself."""
+    return f"given:{embedder}"
+
+
+def vectors_kept(vectors: Sequence[Sequence[float]], path: str) -> list[bytes]:
+    """What is kept of vectors that a caller made."""
+    if not vectors:
+        return []
+    if len({len(each) for each in vectors}) > 1 or not vectors[0]:
+        raise InvalidInput("vectors of one embedder have one length, above zero", path=path)
+    return _kept(vectors)
+
+
+def _kept(vectors: Sequence[Sequence[float]] | Floats) -> list[bytes]:
+    return [row.astype("<f4").tobytes() for row in _unit(np.asarray(vectors, dtype=np.float64))]
+
 
 Texts = Callable[[KeptValue], Sequence[str]]
 """The texts of a value that a search reads."""
@@ -340,3 +633,94 @@ def _fill(values: Values, ids: Sequence[str], features: Features, texts_of: Text
         made = iter(features.made([text for texts_said in said.values() for text in texts_said]))
         of_ids = {id_: tuple(islice(made, len(texts_said))) for id_, texts_said in said.items()}
         values.fill(of_ids, features.name)
+
+
+# -- finding -------------------------------------------------------------------------------------------
+#
+# What is asked of the values of a store: a page of those that fit, a page of namespaces, whichever door asks. It
+# orders what `search` and `Values` read; it writes nothing but what a search compares.
+
+
+class Wanted(NamedTuple):
+    """Which values are asked for: below a prefix, those that fit a filter, a page of them."""
+
+    labels: Labels
+    query: str | None
+    filter: Mapping[str, Any] | None
+    offset: int
+    limit: int
+    vector: Sequence[float] | None = None
+    """What the query comes to, where its asker embedded it."""
+
+
+class PathMatch(NamedTuple):
+    """How a namespace begins, or ends; `*` is any label."""
+
+    path: Labels
+    is_suffix: bool
+
+
+def find_values(
+    values: Values, wanted: Wanted, features: Features, texts_of: Texts | None, now: datetime
+) -> list[tuple[KeptValue, float | None]]:
+    """What answers the query, best first; where that is fewer than asked for, other values follow unscored.
+
+    Without `texts_of` nothing is made that a search could compare: `Unread` is raised where it is missing.
+    """
+    at, end = micros(now), wanted.offset + wanted.limit
+
+    def is_wanted(value: KeptValue) -> bool:
+        return at <= value.expires and matches(value.value, wanted.filter)
+
+    found: list[tuple[KeptValue, float | None]] = []
+    seen: set[str] = set()
+    if wanted.query:
+        query = wanted.query if wanted.vector is None else wanted.vector
+        ranked = best(values, wanted.labels, query, features, texts_of, end)
+        for value, score in ranked.answering:
+            seen.add(value.entry_id)
+            if is_wanted(value):
+                found.append((value, score))
+                if len(found) == end:
+                    break
+        if len(seen) == ranked.total:  # all that stands there answered
+            return found[wanted.offset : end]
+    if len(found) < end:
+        others = (value for value in newest(values, wanted.labels, end, seen) if is_wanted(value))
+        found += ((value, None) for value in islice(others, end - len(found)))
+    return found[wanted.offset : end]
+
+
+def list_namespaces(
+    values: Values, conditions: Sequence[PathMatch], max_depth: int | None, offset: int, limit: int, now: datetime
+) -> list[Labels]:
+    """The namespaces that fit every condition, in order, each cut to a depth and told once."""
+    found = values.namespaces(_fixed_prefix(conditions), now)
+    fitting = (each for each in found if all(_fits(each, condition) for condition in conditions))
+    cut = fitting if max_depth is None else (each[:max_depth] for each in fitting)
+    return list(islice(_each_once(cut), offset, offset + limit))
+
+
+def _fixed_prefix(conditions: Iterable[PathMatch]) -> Labels:
+    """The labels that every namespace asked for begins with."""
+    for condition in conditions:
+        if not condition.is_suffix:
+            path = condition.path
+            return path[: path.index("*")] if "*" in path else path
+    return ()
+
+
+def _fits(namespace: Labels, condition: PathMatch) -> bool:
+    if len(namespace) < len(condition.path):
+        return False
+    turn: Callable[[Sequence[str]], Iterable[str]] = reversed if condition.is_suffix else iter
+    return all(wanted in ("*", label) for label, wanted in zip(turn(namespace), turn(condition.path), strict=False))
+
+
+def _each_once(namespaces: Iterable[Labels]) -> Iterator[Labels]:
+    """They come in order, so that those that are alike stand side by side."""
+    last: Labels | None = None
+    for each in namespaces:
+        if each != last:
+            yield each
+        last = each

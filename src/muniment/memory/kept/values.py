@@ -8,39 +8,402 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from muniment.core.canonical import canonical_text, nests_within, read_canonical
-from muniment.core.ports.rows import by_ids, put, select
+from muniment.core.canonical import (
+    canonical_bytes,
+    canonical_text,
+    digest,
+    digest_of,
+    nests_within,
+    read_canonical,
+    short_id,
+)
+from muniment.core.limits import remembered
+from muniment.core.ports.engine import Condition, Delete, Lock
+from muniment.core.ports.rows import by_ids, chunked, first, put, select, stream
 from muniment.core.ports.schema import (
     ENTRIES,
     LIVE,
+    NEVER,
     PLACE_VECTORS,
     PLACES,
+    PREFIXES,
     REMOVED,
+    SESSIONS,
     SUPERSEDED,
     VALUES_SESSION,
     PlaceRow,
     PlaceVectorRow,
+    PrefixRow,
 )
-from muniment.core.scope import is_reserved, owner_of
+from muniment.core.scope import Scope, is_corpus, is_reserved, owner_of, scope_given
 from muniment.errors import Forbidden, InvalidInput, StoreDamaged
-from muniment.memory.kept.names import after_path, labels_of, name_of, path_of, scope_of, space_of
-from muniment.memory.kept.rows import vector_digest
 from muniment.store.admission import admit
 from muniment.store.append import append_batches, opening_draft, prepare_batch
 from muniment.store.forget import Selector, forget
-from muniment.store.ledger import VALUE_KEPT, VALUE_REMOVED, VALUES_PROLONGED, EntryDraft, check_header, read_body
+from muniment.store.ledger import (
+    CHECKPOINT_KEPT,
+    VALUE_KEPT,
+    VALUE_REMOVED,
+    VALUES_PROLONGED,
+    WRITES_KEPT,
+    EntryDraft,
+    check_header,
+    read_body,
+)
 from muniment.store.secrets import redact_value
 from muniment.store.turns import blob_text
 
 if TYPE_CHECKING:
-    from muniment.core.ports.engine import Condition, Reader, Transaction
+    from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.ports.schema import EntryRow
     from muniment.store.context import Context
     from muniment.store.ledger import Receipt
 
-__all__ = ["KeptValue", "NewValue", "Values", "micros", "moment"]
+__all__ = [
+    "AGENT",
+    "THREAD",
+    "KeptEntry",
+    "KeptValue",
+    "NewValue",
+    "Placed",
+    "SessionPlaces",
+    "Values",
+    "after_path",
+    "fold",
+    "is_kept",
+    "is_searched",
+    "labels_of",
+    "micros",
+    "moment",
+    "name_of",
+    "names_in",
+    "path_of",
+    "place_of",
+    "prefix_rows",
+    "prefixes_of",
+    "scope_of",
+    "space_of",
+    "vector_digest",
+]
+
+
+# -- names ---------------------------------------------------------------------------------------------
+#
+# Names under which something is kept: paths of labels, spaces of their own, and whose the entries are.
+
+
+AGENT = "kept"
+THREAD = "thread"
+"""How the names of sessions begin in which threads are kept."""
+PATH_CHARS_MAX = 1000
+"""What an index of every engine takes."""
+_END, _ESCAPE = "\x1f", "\x1e"
+_NEXT = "\x20"
+"""The sign after `_END`."""
+
+
+def path_of(labels: Sequence[str]) -> str:
+    """Labels as one text, each with a sign behind it that none of them holds."""
+    return _path_of(tuple(labels))
+
+
+@remembered(1024)
+def _path_of(labels: tuple[str, ...]) -> str:
+    path = "".join(f"{_escaped(label)}{_END}" for label in labels)
+    if len(path) > PATH_CHARS_MAX or "\x00" in path:
+        raise InvalidInput(
+            f"names of {len(path)} characters that stand below each other are over the limit of {PATH_CHARS_MAX}"
+            if "\x00" not in path
+            else "a name holds no zero byte",
+            path="$.namespace",
+        )
+    return path
+
+
+def _escaped(label: str) -> str:
+    if _END not in label and _ESCAPE not in label:
+        return label
+    return label.replace(_ESCAPE, f"{_ESCAPE}0").replace(_END, f"{_ESCAPE}1")
+
+
+def labels_of(path: str) -> tuple[str, ...]:
+    labels = path.split(_END)[:-1]
+    if _ESCAPE not in path:
+        return tuple(labels)
+    return tuple(label.replace(f"{_ESCAPE}1", _END).replace(f"{_ESCAPE}0", _ESCAPE) for label in labels)
+
+
+@remembered(1024)
+def prefixes_of(path: str) -> tuple[str, ...]:
+    """Every path that this one stands below, and itself."""
+    parts = path.split(_END)[:-1]
+    return ("", *accumulate(f"{part}{_END}" for part in parts))
+
+
+def after_path(path: str) -> str:
+    """The first text behind everything that stands below a path."""
+    return path[:-1] + _NEXT if path else "\U0010ffff"
+
+
+def space_of(kind: str, name: str, *more: str | int | None) -> str:
+    """The names of one store or saver, which no other shares."""
+    return short_id(kind, [name, *more])
+
+
+def name_of(path: str, key: str) -> str:
+    """What a value is called in a row: no word of its key."""
+    return digest_of([path, key])[:32]
+
+
+def scope_of(tenant_id: str, space: str, holder: str | None, session_id: str) -> Scope:
+    """Where the entries of a space stand: below its own name, or below the user's who holds them."""
+    owner = owner_of(space, holder)
+    run_id = short_id("run", [tenant_id, owner, session_id])
+    named = {"tenant_id": tenant_id, "user_id": owner, "agent_id": AGENT, "session_id": session_id, "run_id": run_id}
+    return scope_given(named)
+
+
+def is_kept(owner: str, session_id: str) -> bool:
+    """Whether a session is one in which something is kept under names."""
+    return is_corpus(owner) and (session_id == VALUES_SESSION or session_id.startswith(f"{THREAD}_"))
+
+
+# -- fold ----------------------------------------------------------------------------------------------
+#
+# What entries that keep something come to: which of it stands where. Pure, so that a rebuild gives the same rows.
+
+
+_KEEPING = (VALUE_KEPT, CHECKPOINT_KEPT, WRITES_KEPT)
+
+
+class KeptEntry(NamedTuple):
+    """An entry, and what it tells."""
+
+    entry_id: str
+    user_id: str
+    session_id: str
+    seq: int
+    told: Mapping[str, Any]
+
+
+class Placed(NamedTuple):
+    """What a name stands for."""
+
+    space: str
+    path: str
+    name: str
+
+
+def place_of(row: PlaceRow) -> Placed:
+    return Placed(row.space, row.path, row.name)
+
+
+def names_in(told: Mapping[str, Any]) -> Iterator[Placed]:
+    """The names that an entry speaks of."""
+    if told.get("event") == VALUES_PROLONGED:
+        for path, name, _ in told["prolonged"]:
+            yield Placed(told["space"], path, name)
+    elif told.get("event") in (*_KEEPING, VALUE_REMOVED):
+        path = path_of(told["path"])
+        for name in told["names"]:
+            yield Placed(told["space"], path, name)
+
+
+def fold(entries: Iterable[KeptEntry], standing: dict[Placed, PlaceRow]) -> list[PlaceRow]:
+    """The rows that are new or changed by these entries, which follow what stands; `standing` is kept up to date."""
+    changed: dict[tuple[str, int], PlaceRow] = {}
+
+    def write(row: PlaceRow) -> None:
+        changed[row.entry_id, row.number] = row
+
+    for entry in entries:
+        told = entry.told
+        event = told.get("event")
+        if event == VALUES_PROLONGED:
+            for path, name, expires in told["prolonged"]:
+                held = standing.get(Placed(told["space"], path, name))
+                if held is not None:
+                    write(held._replace(expires=expires))
+                    standing[place_of(held)] = held._replace(expires=expires)
+            continue
+        for number, placed in enumerate(names_in(told)):
+            before = standing.pop(placed, None)
+            if before is not None:
+                write(before._replace(state=REMOVED if event == VALUE_REMOVED else SUPERSEDED, expires=NEVER))
+            if event in _KEEPING:
+                row = _row(entry, number, placed, before)
+                standing[placed] = row
+                write(row)
+    return list(changed.values())
+
+
+def _row(entry: KeptEntry, number: int, placed: Placed, before: PlaceRow | None) -> PlaceRow:
+    at = entry.told["at"]
+    goes_on = before is not None and before.expires > at
+    return PlaceRow(
+        entry_id=entry.entry_id,
+        number=number,
+        user_id=entry.user_id,
+        session_id=entry.session_id,
+        seq=entry.seq,
+        space=placed.space,
+        path=placed.path,
+        name=placed.name,
+        state=LIVE,
+        made=before.made if before is not None and goes_on else entry.told.get("made", at),
+        changed=at,
+        expires=entry.told.get("expires", NEVER),
+    )
+
+
+def prefix_rows(row: PlaceRow) -> list[PrefixRow]:
+    """What leads a search to a value that is live."""
+    return [PrefixRow(row.space, prefix, row.changed, row.entry_id) for prefix in prefixes_of(row.path)]
+
+
+# -- rows ----------------------------------------------------------------------------------------------
+#
+# Where everything that is kept stands, in storage: written with the entries, made again by a rebuild.
+
+
+Where = tuple[Condition, ...]
+
+
+def is_searched(space: str) -> bool:
+    """Whether searches go through a space, so that its rows lead from every prefix."""
+    return space.startswith("values_")
+
+
+def vector_digest(entry_id: str, embedder: str, number: int, data: bytes) -> bytes:
+    return digest(canonical_bytes([entry_id, embedder, number]) + data)
+
+
+class SessionPlaces:
+    """See `SessionFold`."""
+
+    def extend(self, tx: Transaction, user_id: str, session_id: str, last_seq: int, written: int) -> None:
+        if is_kept(user_id, session_id):
+            _place(tx, list(_entries(tx, user_id, session_id, last_seq - written)))
+
+    def rebuild(self, tx: Transaction, user_id: str) -> None:
+        if not is_corpus(user_id):
+            return
+        sessions = select(tx, SESSIONS, (("user_id", "=", user_id),))
+        sessions = [each for each in sessions if is_kept(user_id, each.session_id)]
+        if not sessions:
+            return
+        for session in sessions:
+            tx.do(Lock(("session", user_id, session.session_id)))
+        held = [row.entry_id for row in stream(tx, PLACES, (("user_id", "=", user_id),), into=_Id)]
+        for chunk in chunked(held):
+            tx.do(Delete("prefixes", (("entry_id", "in", chunk),)))
+        tx.do(Delete("places", (("user_id", "=", user_id),)))
+        for session in sorted(sessions, key=lambda each: (each.created_at, each.session_id)):
+            _place(tx, list(_entries(tx, user_id, session.session_id, 0)))
+        for row in list(_unsound_vectors(tx, held)):
+            this: Where = (("entry_id", "=", row.entry_id), ("embedder", "=", row.embedder))
+            tx.do(Delete("place_vectors", this))
+
+    def fault(self, reader: Reader, user_id: str, session_id: str, last_seq: int) -> tuple[int, str] | None:
+        if not last_seq or not is_kept(user_id, session_id):
+            return None
+        of_session: Where = (("user_id", "=", user_id), ("session_id", "=", session_id))
+        held = {(row.entry_id, row.number): row for row in stream(reader, PLACES, of_session)}
+        made = {(row.entry_id, row.number): row for row in fold(_entries(reader, user_id, session_id, 0), {})}
+        for key in sorted(held.keys() | made.keys()):
+            row, other = held.get(key), made.get(key)
+            if row == other or (row is not None and other is not None and _is_moved(reader, row, other)):
+                continue
+            here = row or other
+            assert here is not None
+            return here.seq, f"what its entry {here.seq} keeps does not stand where it should"
+        return _prefix_fault(reader, held.values()) or _vector_fault(reader, held.values())
+
+
+class _Id(NamedTuple):
+    entry_id: str
+
+
+class _Entry(NamedTuple):
+    id: str
+    user_id: str
+    session_id: str
+    seq: int
+    kind: str
+    content_hash: bytes
+    salt: bytes | None
+    body: str | None
+    receipt_id: str | None
+
+
+def _entries(reader: Reader, user_id: str, session_id: str, after: int) -> Iterator[KeptEntry]:
+    """The entries of a session behind a number that tell what is kept, and were not forgotten."""
+    where: Where = (("user_id", "=", user_id), ("session_id", "=", session_id), ("seq", ">", after))
+    for row in stream(reader, ENTRIES, where, into=_Entry, order=("user_id", "session_id", "seq")):
+        body = read_body(row) if row.kind == "state_patch" else None
+        if body is not None:
+            yield KeptEntry(row.id, user_id, session_id, row.seq, body.get("metadata") or {})
+
+
+def _place(tx: Transaction, entries: Sequence[KeptEntry]) -> None:
+    """Write where everything stands after these entries."""
+    asked = {placed for entry in entries for placed in names_in(entry.told)}
+    standing: dict[Placed, PlaceRow] = {}
+    for row in by_ids(tx, PLACES, sorted({placed.name for placed in asked}), column="name", where=(_IS_LIVE,)):
+        if place_of(row) in asked:
+            standing[place_of(row)] = row
+    before = {row.entry_id for row in standing.values() if is_searched(row.space)}
+    changed = fold(entries, standing)
+    if not changed:
+        return
+    put(tx, PLACES, changed)
+    for chunk in chunked(sorted(before & {row.entry_id for row in changed if row.state != LIVE})):
+        tx.do(Delete("prefixes", (("entry_id", "in", chunk),)))
+    fresh = [row for row in changed if row.state == LIVE and row.entry_id not in before and is_searched(row.space)]
+    if fresh:
+        put(tx, PREFIXES, [each for row in fresh for each in prefix_rows(row)])
+
+
+_IS_LIVE: Condition = ("state", "=", LIVE)
+
+
+def _is_moved(reader: Reader, row: PlaceRow, made: PlaceRow) -> bool:
+    """Whether a row differs from what its session gives by what another session put under the same name."""
+    named: Where = (("name", "=", row.name), _IS_LIVE, ("space", "=", row.space), ("path", "=", row.path))
+    other = first(reader, PLACES, named)
+    is_elsewhere = other is not None and other.session_id != row.session_id
+    if row.state == LIVE:  # it took the place of what another session had put
+        return made._replace(made=row.made) == row
+    return is_elsewhere and made._replace(state=row.state, expires=row.expires) == row
+
+
+def _prefix_fault(reader: Reader, held: Iterable[PlaceRow]) -> tuple[int, str] | None:
+    searched = {row.entry_id: row for row in held if is_searched(row.space)}
+    found: dict[str, list[tuple[object, ...]]] = {}
+    for leading in by_ids(reader, PREFIXES, sorted(searched), column="entry_id"):
+        found.setdefault(leading.entry_id, []).append(tuple(leading))
+    for entry_id, row in searched.items():
+        wanted = sorted(map(tuple, prefix_rows(row))) if row.state == LIVE else []
+        if sorted(found.get(entry_id, []), key=repr) != sorted(wanted, key=repr):
+            return row.seq, f"searches are not led to what its entry {row.seq} keeps"
+    return None
+
+
+def _unsound_vectors(reader: Reader, entry_ids: Sequence[str]) -> Iterator[PlaceVectorRow]:
+    for row in by_ids(reader, PLACE_VECTORS, sorted(set(entry_ids)), column="entry_id"):
+        if row.digest != vector_digest(row.entry_id, row.embedder, row.number, row.data):
+            yield row
+
+
+def _vector_fault(reader: Reader, held: Iterable[PlaceRow]) -> tuple[int, str] | None:
+    seqs = {row.entry_id: row.seq for row in held}
+    for row in _unsound_vectors(reader, list(seqs)):
+        return seqs[row.entry_id], f"what searches compare with what its entry {seqs[row.entry_id]} keeps was altered"
+    return None
+
 
 Labels = tuple[str, ...]
 Named = tuple[Labels, str]

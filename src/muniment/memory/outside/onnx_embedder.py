@@ -92,7 +92,7 @@ def load_multilingual_e5_small(rest: str) -> OnnxEmbedder:
 def load_folder(rest: str) -> OnnxEmbedder:
     """Load the model of a folder, which reads texts as the files of its sentence-transformers configuration say."""
     if not rest:
-        raise InvalidInput("an ONNX model is named by its folder", hint="onnx:<folder>")
+        raise InvalidInput("an ONNX model is named by its folder", path="$.embedder", hint="onnx:<folder>")
     folder = Path(rest).expanduser()
     weights = next((folder / name for name in ("model.onnx", "onnx/model.onnx") if (folder / name).is_file()), None)
     if weights is None or not (folder / "tokenizer.json").is_file():
@@ -105,7 +105,9 @@ def load_folder(rest: str) -> OnnxEmbedder:
 
 def _load_named(name: str, model: HubModel, rest: str) -> OnnxEmbedder:
     if rest:
-        raise InvalidInput(f"nothing follows the name {name}", hint="onnx:<folder> loads a model of your own")
+        raise InvalidInput(
+            f"nothing follows the name {name}", path="$.embedder", hint="onnx:<folder> loads a model of your own"
+        )
     own = Path.home() / ".muniment" / "models" / name
     files = f"{model.weights} tokenizer.json"
     command = f"hf download {model.repository} {files}"

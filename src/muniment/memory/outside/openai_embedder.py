@@ -70,7 +70,9 @@ class OpenAiEmbedder:
             sleep=sleep,
         )
         if not model:
-            raise InvalidInput("an embedder over HTTP needs a model's name", hint="openai:<base_url>#<model>")
+            raise InvalidInput(
+                "an embedder over HTTP needs a model's name", path="$.embedder", hint="openai:<base_url>#<model>"
+            )
         self._model = model
         self._batch_texts = max(1, batch_texts)
         self._dim: int | None = None
