@@ -31,12 +31,12 @@ from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.store.engines.opening import open_engine
 from muniment.store.engines.sqlite import SqliteEngine
-from muniment.surfaces.http._guard import SharedRates, block_of
 from muniment.surfaces.http._keys import FRESH_S, StoredKeys, are_stored
 from muniment.surfaces.http.app import create_app
 from muniment.surfaces.http.settings import ServerSettings
 from muniment.surfaces.operations.rows import OPERATIONS
 from muniment.surfaces.operations.works import TRIES_MAX, Works
+from muniment.surfaces.processes.rates import SharedRates, block_of
 from muniment.surfaces.processes.replies import Replies
 from muniment.surfaces.processes.restarting import is_restartable
 from products import for_each

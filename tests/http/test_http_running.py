@@ -20,9 +20,9 @@ from test_http_process import serving
 import muniment
 from muniment.errors import StorageLost
 from muniment.surfaces.http import app as gateway
-from muniment.surfaces.http._guard import RateLimits
 from muniment.surfaces.http._keys import KeyFile
 from muniment.surfaces.http.lanes.running import Lanes
+from muniment.surfaces.processes.rates import RateLimits
 
 _RATE = re.compile(r'"(key|address)";r=(\d+);t=(\d+)')
 _POLICY = re.compile(r'"(key|address)";q=(\d+);w=(\d+)')
