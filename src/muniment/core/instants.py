@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from typing import NamedTuple
 
 from muniment.core.limits import remembered
@@ -13,6 +13,7 @@ __all__ = [
     "Instant",
     "check_window",
     "format_instant",
+    "in_zone",
     "local_form",
     "offset_minutes",
     "parse_instant",
@@ -57,6 +58,23 @@ def offset_minutes(value: str | datetime) -> int:
     except (ValueError, OverflowError, AttributeError, TypeError):
         return 0
     return 0 if offset is None or offset % _MINUTE else offset // _MINUTE
+
+
+def in_zone(value: str | datetime | None, zone: tzinfo, now: datetime) -> str | datetime | None:
+    """A point in time as a clock of this zone shows it; `now` where none is given.
+
+    One with an offset of its own keeps it. UTC says nothing about where somebody is, and a time without an offset is
+    taken for a time of the zone. What is no point in time is left for others to refuse.
+    """
+    if value is None:
+        return now.astimezone(zone)
+    try:
+        moment = value if isinstance(value, datetime) else datetime.fromisoformat(value.strip())
+        if moment.tzinfo is None:
+            return moment.replace(tzinfo=zone)
+        return value if moment.utcoffset() else moment.astimezone(zone)
+    except (ValueError, OverflowError, AttributeError, TypeError):
+        return value
 
 
 def local_form(instant: str, minutes: int) -> str:

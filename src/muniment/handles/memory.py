@@ -24,6 +24,7 @@ from muniment.handles.openings import (
     counter_given,
     proof_key_given,
     require_room,
+    zone_given,
 )
 from muniment.handles.run import Run
 from muniment.handles.telling import spans_of, told
@@ -85,6 +86,7 @@ def open(
     durability: Literal["normal", "full", "replicated"] = "normal",
     read_only: bool = False,
     otel: bool = False,
+    timezone: str | None = None,
 ) -> Memory:
     """Open a store: a SQLite file, `":memory:"`, or a `postgresql://` address (`?schema=name`, `?pool_size=16`,
     `?replica=host:port`).
@@ -98,6 +100,7 @@ def open(
     judged runs: an address, or a function of messages. `proof_key` says where a key lies that is kept outside the
     store, "file:<path>", "env:<NAME>" or a function that answers one: builds and receipts are proven with it, so that
     nobody who writes the file can alter one unnoticed. With `otel` what is asked of it is told to OpenTelemetry.
+    `timezone` ("Europe/Berlin") says on which day something is said or asked where no time has an offset of its own.
     """
     if not isinstance(target, str | PathLike):
         raise InvalidInput(f"a store is named by a path or URL, not {type(target).__name__}", path="$.target")
@@ -107,6 +110,7 @@ def open(
     # before the store is opened, so that nothing is left open behind an error
     chosen = None if policy is None else policy_given(policy)
     check_lessons(lessons)
+    zone = None if timezone is None else zone_given(timezone)
     counter = counter_given(tokens) if isinstance(tokens, str) else tokens
     maker = None
     if embedder is not None:
@@ -135,6 +139,7 @@ def open(
         proof_key=proof,
         spans=spans,
         address=str(target),
+        timezone=zone,
     )
     memory = Memory(context)
     if maker is not None and not read_only and context.policy.ledger.embed_in_background:

@@ -6,8 +6,10 @@ What not every process needs is imported by what does need it (decision 0001).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import tzinfo
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from muniment.errors import InvalidInput, MissingDependency
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "StoreKey", "check_lessons", "check_ports", "counter_given", "has_room", "proof_key_given", "require_room",
+    "zone_given",
 ]  # fmt: skip
 
 StoreKey = str | Callable[[], bytes | str | Sequence[bytes | str]]
@@ -65,6 +68,18 @@ def proof_key_given(proof_key: Any) -> bytes:
         return key_source(proof_key, "proof_key")()[0]
     except NoKey as missing:
         raise InvalidInput(str(missing), path="$.proof_key", hint=KEY_FORM) from None
+
+
+def zone_given(name: Any) -> tzinfo:
+    """The time zone of a name of the IANA database."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, TypeError, AttributeError, OSError):
+        raise InvalidInput(
+            f"{name!r:.60} is not the name of a time zone",
+            path="$.timezone",
+            hint="such as Europe/Berlin; where the system has no time zones: pip install tzdata",
+        ) from None
 
 
 def counter_given(name: str) -> TokenCounter | None:

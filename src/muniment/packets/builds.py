@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 from muniment.contracts.packet import Cues, MemoryPacket, PacketBudget, WorkingState
 from muniment.core.canonical import Written, canonical_bytes, check_text, digest, read_canonical, salted_digest
-from muniment.core.instants import format_instant, parse_instant, parse_rfc3339
+from muniment.core.instants import format_instant, in_zone, offset_minutes, parse_instant, parse_rfc3339
 from muniment.core.limits import checkpoint
 from muniment.core.listing import ListQuery, Placed, matches
 from muniment.core.policy import Policy
@@ -269,7 +269,7 @@ def compose_build(
         if found is not None:
             return load_build(ctx, scope.tenant_id, found.id)
 
-    moment = ctx.clock() if now is None else now  # of the request, however often it is gathered for
+    moment = _asked_at(ctx, now)  # of the request, however often it is gathered for
     id_ = ctx.ids.new("bld")
     for _ in range(TRIES):
         inputs = gather_inputs(
@@ -347,7 +347,7 @@ def gather_inputs(
     """What `compose_build` would compose of, read in one transaction. Nothing is written."""
     left_out = _left_out(exclude_session, exclude)
     asked = policy.compose.max_tokens if max_tokens is None else whole(max_tokens)
-    moment = ctx.clock() if now is None else now
+    moment = _asked_at(ctx, now)
 
     def gathered(reader: Reader) -> BuildInputs:
         rules = _rules(ctx, reader, scope, asked)
@@ -360,6 +360,13 @@ def gather_inputs(
         return BuildInputs(rules, request, pool, None if is_asked_one_by_one else turn_state(reader, scope.user_id))
 
     return ctx.engine.read(scope.tenant_id, gathered)
+
+
+def _asked_at(ctx: Context, now: Any) -> Any:
+    """When somebody asks, by their own clock as far as that is known."""
+    if ctx.timezone is None:
+        return ctx.clock() if now is None else now
+    return in_zone(now, ctx.timezone, ctx.clock())
 
 
 def _with_vectors(ctx: Context, reader: Reader, request: ComposeRequest) -> ComposeRequest:
@@ -546,6 +553,8 @@ def _request(
         caps[name] = cap
     if policy.ledger.redact_secrets:
         query, cues = redact_value([query, dict(cues or {})], Counter())
+    if offset := offset_minutes(now):
+        left_out = {**left_out, "utc_offset": offset}
     try:
         return ComposeRequest(
             scope=scope,

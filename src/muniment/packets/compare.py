@@ -588,7 +588,7 @@ def preview_build(
 def _inputs(ctx: Context, build: Build, settings: Settings, policy: Policy, wanted: str) -> tuple[BuildInputs, Basis]:
     """What the preview is composed of, and where it came from."""
     if wanted == "then":
-        own, then = _filled(build, Settings(), build.policy), build.request.now
+        own, then = _filled(build, Settings(), build.policy), build.request.local_now
         again = _gathered(ctx, build, own, build.policy, then)
         if again.rules == build.rules:
             is_same = settings == own and policy == build.policy

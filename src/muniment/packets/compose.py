@@ -264,7 +264,7 @@ def _offers(admission: Admission, notes: Explanation) -> list[Offer]:
 def _limits(admission: Admission, pricer: Pricer) -> tuple[Limits, Floors]:
     policy, request = admission.policy, admission.request
     budget = request.budget
-    today = today_line(request.now)
+    today = today_line(request.local_now)
     has_instructions = any(is_instruction(each.fact) for each in admission.pool.facts)
     opening = (*preamble(has_instructions=has_instructions), *(() if today is None else (today,)))
     spent = pricer.tokens(sum(map(pricer.price, opening)))
@@ -552,7 +552,7 @@ def _meta(request: ComposeRequest) -> PacketMeta:
         PacketMeta,
         schema_version="v1",
         scope=_made(PacketScope, **dict(request.scope)),
-        generated_at=request.now,
+        generated_at=request.local_now,
         purpose=request.purpose,
         task_type=request.task_type,
         budget=request.budget,

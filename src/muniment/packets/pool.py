@@ -5,7 +5,7 @@ ledger (MP-16).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic_core import to_json
 
@@ -20,7 +20,8 @@ from muniment.contracts.packet import (
     WorkingState,
 )
 from muniment.core.canonical import Written, ordered_keys
-from muniment.core.record import Absent, Count, Items, JsonObject, Number, Record, Timestamp
+from muniment.core.instants import local_form
+from muniment.core.record import Absent, Count, Items, JsonObject, Number, Numeric, Record, Timestamp
 from muniment.core.scope import IdText, Scope, Trust
 from muniment.memory.turns import EpisodeCandidate, SessionLine, Turn
 
@@ -207,6 +208,8 @@ class ComposeRequest(Record):
     budget: PacketBudget
     policy_id: str
     now: Timestamp
+    utc_offset: Absent[Annotated[int, Numeric(integral=True)]] = None
+    """How many minutes the clock of whoever asks is ahead of UTC, if that is known and not zero."""
     exclude_session: Absent[bool] = None
     """True where nothing that was said in this session is to stand in the packet."""
     exclude: Absent[Items[str]] = None
@@ -217,6 +220,11 @@ class ComposeRequest(Record):
     """Absent where no packet of the session was kept before."""
     vectors: Absent[VectorsRead] = None
     """Absent where the search was by words alone."""
+
+    @property
+    def local_now(self) -> str:
+        """`now` as the clock of whoever asks shows it."""
+        return self.now if self.utc_offset is None else local_form(self.now, self.utc_offset)
 
 
 class GivenRules(Record):

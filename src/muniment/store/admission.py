@@ -9,6 +9,7 @@ Pure: never reads a clock, mints an id or touches storage.
 from __future__ import annotations
 
 from collections import Counter
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
@@ -109,12 +110,14 @@ class Admitted(NamedTuple):
         return content
 
 
-def admit(draft: EntryDraft, policy: LedgerPolicy) -> Admitted:
-    """Redact, then flag, then measure. Raises before anything is written."""
+def admit(draft: EntryDraft, policy: LedgerPolicy, said_at: str | datetime | None = None) -> Admitted:
+    """Redact, then flag, then measure. Raises before anything is written. `said_at` takes the place of the draft's own
+    time where the store knows the speaker's time zone."""
     _check_shape(draft)
     if len(draft.content) > policy.content_bytes_max:  # before any pattern has to read it
         raise _content_too_large(len(draft.content.encode(errors="replace")), policy)
-    body = _body_of(draft)
+    said_at = draft.ts if said_at is None else said_at
+    body = _body_of(draft, said_at)
     text = canonical_text(body)
     if len(text) > _UNREAD_TIMES * policy.body_bytes_max:  # nor this, of which redacting would not leave enough
         _check_rest(body, _UNREAD_TIMES * policy.body_bytes_max, policy)
@@ -140,7 +143,7 @@ def admit(draft: EntryDraft, policy: LedgerPolicy) -> Admitted:
     blob = None
     if len(text) * 4 > min(policy.inline_bytes_max, policy.body_bytes_max, policy.content_bytes_max):
         body, text, blob = _move_out(body, text, policy)
-    ts = None if draft.ts is None else format_instant(parse_instant(draft.ts))
+    ts = None if draft.ts is None else format_instant(parse_instant(said_at or draft.ts))
     return Admitted(draft, ts, trust, tuple(sorted(flags)) if flags else (), body, text, blob)
 
 
@@ -165,7 +168,7 @@ def _check_shape(draft: EntryDraft) -> None:
         raise InvalidInput("a step, and nothing else, has a step event", path="$.step")
 
 
-def _body_of(draft: EntryDraft) -> dict[str, Any]:
+def _body_of(draft: EntryDraft, said_at: str | datetime | None) -> dict[str, Any]:
     body: dict[str, Any] = {"content": draft.content}
     if draft.speaker is not None:
         body["speaker"] = draft.speaker
@@ -183,7 +186,7 @@ def _body_of(draft: EntryDraft) -> dict[str, Any]:
         body["cited"] = draft.cited.to_wire()
     if draft.imported is not None:
         body["imported"] = draft.imported.to_wire()
-    if draft.ts is not None and (offset := offset_minutes(draft.ts)):
+    if said_at is not None and (offset := offset_minutes(said_at)):
         body["utc_offset"] = offset
     return body
 

@@ -18,7 +18,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from muniment.core.canonical import canonical_bytes, digest, salted_digest
-from muniment.core.instants import format_instant, parse_instant
+from muniment.core.instants import format_instant, in_zone, parse_instant
 from muniment.core.limits import checkpoint, drop_tenant
 from muniment.core.ports.engine import Condition, KeyTaken, Lock, LockAll, Patch, Reader, Transaction, Value
 from muniment.core.ports.rows import advance, by_ids, find, first, get, insert, put, select
@@ -227,7 +227,7 @@ def _prepare(
             f"{len(drafts)} entries in one call are over the limit of {policy.batch_entries_max}",
             hint="write them in several calls",
         )
-    admitted = _admit_all(drafts, policy)
+    admitted = _admit_all(ctx, drafts, policy)
     salts = ctx.ids.salts(len(drafts))
     ids = [draft.id or ctx.ids.new("evt") for draft in drafts]
     chosen: list[str | None] = []
@@ -243,12 +243,14 @@ def _prepare(
     return Batch(scope, opening, admitted, ids, salts, keys, chosen, blobs, **more)
 
 
-def _admit_all(drafts: Sequence[EntryDraft], policy: LedgerPolicy) -> list[Admitted]:
+def _admit_all(ctx: Context, drafts: Sequence[EntryDraft], policy: LedgerPolicy) -> list[Admitted]:
     admitted: list[Admitted] = []
+    now = None if ctx.timezone is None else ctx.clock()
     for place, draft in enumerate(drafts):
         checkpoint()
         try:
-            admitted.append(admit(draft, policy))
+            said_at = None if ctx.timezone is None or now is None else in_zone(draft.ts, ctx.timezone, now)
+            admitted.append(admit(draft, policy, said_at))
         except MunimentError as error:
             if len(drafts) > 1 and error.path:
                 error.path = f"$[{place}]{error.path[1:]}"

@@ -15,6 +15,8 @@ from muniment.errors import StorageFailure, StoreDamaged
 from muniment.store.watermark import Tails
 
 if TYPE_CHECKING:
+    from datetime import tzinfo
+
     from muniment.core.outside.system import Spans
     from muniment.core.policy import Policy
     from muniment.core.ports.engine import Engine, Transaction
@@ -114,6 +116,7 @@ class Context:
         proof_key: bytes | None = None,
         spans: Spans | None = None,
         address: str = "",
+        timezone: tzinfo | None = None,
     ) -> None:
         self.engine = engine
         self.address = address
@@ -121,6 +124,8 @@ class Context:
         if policy is not None:
             self.policy = policy
         self.clock = clock
+        self.timezone = timezone
+        """Where people are of whose times no offset is known; None for UTC."""
         self.ids = ids
         self.embedder = embedder
         """What turns text into vectors; None for search by words alone."""
