@@ -1,6 +1,6 @@
 """The policy: one frozen document of numbers and switches, a section for each room, and one hash that builds refer to.
 
-Units stand last in names. `Policy` is the whole document; `policy_given` reads one as callers give it.
+Units come last in names. `Policy` is the whole document; `policy_given` parses one from callers' input.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from muniment.errors import InvalidInput, InvalidRecord, NotFound
 Positive = Annotated[Integer, Field(ge=1)]
 
 KeyPattern = Annotated[NonEmpty, Field(max_length=256)]
-"""A key, in which `*` stands for any run of characters: `user.allergy`, `user.likes.*`."""
+"""A key, in which `*` matches any run of characters: `user.allergy`, `user.likes.*`."""
 
 
 class TrustConfidence(Record):
-    """The confidence of what is remembered without one: 0.5, whoever said it, unless it is set otherwise here."""
+    """The default confidence of remembered facts by source: 0.5 unless set otherwise here."""
 
     user: Confidence = 0.5
-    """Of what the user said."""
+    """For facts from the user."""
     assistant: Confidence = 0.5
-    """Of what the assistant said."""
+    """For facts from the assistant."""
     tool: Confidence = 0.5
-    """Of what a tool answered."""
+    """For facts from tool results."""
     external: Confidence = 0.5
-    """Of what comes from outside: pages, files, mail of others."""
+    """For facts from external sources: pages, files, third-party mail."""
     user_quote: Confidence = 0.9
-    """Of what the user said, where the words themselves are quoted and were found there. The fact's notes say so."""
+    """For facts from the user with a verified verbatim quote. The fact's notes record it."""
 
 
 class FactPolicy(Record):  # MP-06, MP-09
-    """How facts stand beside each other, and which of them are preferences."""
+    """How conflicting facts are resolved, and which facts are preferences."""
 
     many_valued: Items[KeyPattern] = (
         "*.likes",
@@ -97,14 +97,14 @@ class FactPolicy(Record):  # MP-06, MP-09
         "*.favorite.*",
         "*.favourite.*",
     )
-    """Keys whose facts are preferences, unless the caller says otherwise."""
+    """Keys whose facts are preferences unless the caller sets it otherwise."""
     lower_trust_disputes: bool = True
     """Evidence of lower trust than the active fact's disputes it instead of superseding it."""
     confidence: TrustConfidence = TrustConfidence.model_construct()
 
 
 class PromotionPolicy(Record):  # MP-17
-    """Which candidates become facts without anyone being asked. What does not qualify waits for `decide`."""
+    """Which candidates become facts automatically. Others wait for `decide`."""
 
     automatic: bool = True
     """False: every candidate waits for `decide`."""
@@ -113,50 +113,52 @@ class PromotionPolicy(Record):  # MP-17
     trust: Items[Trust] = ("user",)
     """Evidence of any other trust waits."""
     needs_quote: bool = True
-    """A quote that was checked against its source."""
+    """Require a quote that was checked against its source."""
     decline_contradictions: bool = True
-    """What contradicts an active fact of higher trust is declined; otherwise it waits."""
+    """Decline what contradicts an active fact of higher trust; otherwise it waits."""
 
 
 class ExtractionPolicy(Record):  # MP-17
-    """What a model is given to read, how much at once, and what its proposals have to be."""
+    """Limits on a model's input, batches and proposals."""
 
     roles: Items[Literal["user", "assistant", "system", "developer"]] = ("user",)
-    """Whose messages are read for facts; all others are context at the most."""
+    """Roles whose messages are read for facts; all others are context at most."""
     batch_turns_max: Positive = 8
-    """Turns that are read in one call."""
+    """Turns read in one call."""
     batch_tokens_max: Positive = 2_000
-    """Tokens of the turns of one call. A turn that is longer is read alone."""
+    """Tokens of the turns of one call. A longer turn is read alone."""
     turn_chars_max: Positive = 16_384
-    """A longer turn is read up to here."""
+    """Longer turns are read up to this length."""
     context_turns_max: Count = 4
-    """Turns before the first of a batch that are shown so that it is understood, and are not read."""
+    """Turns before the first of a batch that are shown as context and not read."""
     context_chars_max: Positive = 600
-    """A longer turn is shown up to here as context."""
+    """Longer context turns are cut to this length."""
     facts_per_turn_max: Positive = 8
-    """Proposals from one turn; what is over is left out and counted."""
+    """Proposals from one turn; the excess is dropped and counted."""
     answer_tokens_max: Positive = 1_024
     """Tokens of one answer."""
     attempts_max: Positive = 3
-    """How often a call is made that fails in a way that may pass, or that is answered with something else."""
+    """Attempts of a call that fails in a transient way, or gets a malformed answer."""
     claim_s: Positive = 300
-    """Seconds for which a batch is one worker's. One that takes longer may be taken over, and writes nothing then."""
+    """Seconds for which a worker holds a batch. After that another may take it over, and the first one's result is not
+    written.
+    """
     in_background: bool = True
-    """Whether a store that is opened with `extract=` reads behind the calls that write turns."""
+    """Read turns in the background in a store that is opened with `extract=`."""
     wait_s: Annotated[Number, Field(ge=0)] = 2.0
     """Seconds after a turn before it is read in the background, so that turns that follow share its call."""
     confidence: Confidence = 0.8
-    """Of a proposal that passed every check."""
+    """Confidence of a proposal that passed every check."""
     keys: Items[KeyPattern] = ("user.*", "person.*.*")
-    """Keys that a model may propose for."""
+    """Keys that a model may propose."""
     keys_refused: Items[KeyPattern] = (
         "*.role", "*.roles", "*.admin", "*.is_admin", "*.permission", "*.permissions", "*.trust", "*.password",
         "*.passphrase", "*.pin", "*.secret", "*.token", "*.api_key", "*.apikey", "*.credentials", "*.card_number",
         "*.iban", "*.privilege", "*.privileges", "*.access", "*.access_level", "*.clearance", "*.rights",
         "user.instruction*",
     )  # fmt: skip
-    """And those it may not: what somebody may do is not theirs to say, orders are the user's own words alone, and
-    secrets are nobody's fact.
+    """Keys that a model may not propose: people's permissions are not theirs to state, instructions must be the user's
+    own words, and secrets are never facts.
     """
 
 
@@ -164,32 +166,33 @@ class ProfilePolicy(Record):
     """Who may be given the profile of a user, and how much of it."""
 
     share: Share = 0.25
-    """A planner's or tool's packet spends up to this share of max_tokens on it before anything else that was said,"""
+    """A planner's or tool's packet spends up to this share of max_tokens on it before other memory,"""
     responder_share: Share = 0.15
     """and a responder's, which may only be asked about the past, up to this one,"""
     tokens_min: Count = 64
     """but never less than this."""
     enabled: bool = True
-    """False: there is no profile of anybody."""
+    """False disables all profiles."""
     users_off: Items[KeyPattern] = ()
-    """The ids of users without a profile, `*` standing for any run of characters."""
+    """The ids of users without a profile; `*` matches any run of characters."""
     purposes: Items[Literal["planner", "tool", "responder"]] = ("planner", "tool", "responder")
-    """The packets that it may be in."""
+    """The packets that may contain it."""
     tool_kinds: Items[Literal["safety", "wish", "other"]] = ("safety", "wish")
-    """The statements that a tool's packet may carry: on health and safety, standing wishes, and all others. What shares
-    a word with the call is carried all the same."""
+    """The statements that a tool's packet may carry: on health and safety, standing wishes, and all others. Statements
+    that share a word with the call are always carried.
+    """
 
 
 class MemoryPolicy(Record):
-    """What becomes of what is said: candidates, facts, insights, the profile."""
+    """Handling of conversation content: candidates, facts, insights, the profile."""
 
     extract_on_observe: bool = False
-    """Look for candidates in each message as it is observed (patterns, no model)."""
+    """Extract candidates from each message as it is observed (patterns, no model)."""
     facts: FactPolicy = FactPolicy.model_construct()
     promotion: PromotionPolicy = PromotionPolicy.model_construct()
     extraction: ExtractionPolicy = ExtractionPolicy.model_construct()
     insight_confidence: Confidence = 0.3
-    """The confidence of an insight that names none."""
+    """The default confidence of an insight."""
     profile: ProfilePolicy = ProfilePolicy.model_construct()
 
 
@@ -203,7 +206,7 @@ Share = Annotated[Number, Field(ge=0, le=1)]
 class RecallPolicy(Record):
     """How candidates are scored and ordered.
 
-    The unit of every weight is the best match in words: the turn whose words, in context, answer the query best has 1.
+    The unit of every weight is the best match in words: the turn whose words, in context, best match the query has 1.
     Set by hand on three LoCoMo conversations and fifty LongMemEval questions.
     """
 
@@ -212,78 +215,80 @@ class RecallPolicy(Record):
 
     # -- words in context --
     own: Weight = 2.0
-    """How often a turn's own words count."""
+    """Weight of a turn's own words."""
     before_1: Weight = 1.0
-    """How often the words of the turn before count: it is often the question that this one answers."""
+    """Weight of the words of the turn before: it is often the question that this one answers."""
     before_2: Weight = 0.5
-    """How often the words of the turn two before count."""
+    """Weight of the words of the turn two before."""
     after_1: Weight = 0.5
-    """How often the words of the turn after count."""
+    """Weight of the words of the turn after."""
     after_2: Weight = 0.25
-    """How often the words of the turn two after count."""
+    """Weight of the words of the turn two after."""
     chat_context: Share = 0.5
-    """How much of that a turn hears in a session with a nameless assistant, whose long answers repeat what they answer.
+    """Share of that context a turn gets in a session with an unnamed assistant, whose long answers repeat their
+    questions.
     """
     chat_length: Annotated[Number, Field(gt=0)] = 120.0
-    """Where it hears half of that: a turn of so many words. A longer one stands for itself."""
+    """Length in words of a turn that gets half of that. Longer turns get less."""
     session_date: Weight = 1.0
-    """How often the date of the session counts, as if it were said in every turn."""
+    """Weight of the session's date, as if it were in every turn."""
     saturation: Annotated[Number, Field(gt=0)] = 1.2
-    """BM25's k1: how soon more of the same word stops to help."""
+    """BM25's k1: how soon further repetitions of a word stop helping."""
     length: Share = 0.5
-    """BM25's b: how much a long turn's words are worth less, 0 not at all."""
+    """BM25's b: how strongly a long turn's words are discounted, 0 not at all."""
     term_repeats_max: Positive = 2
-    """A word that stands more often in the query counts this often."""
+    """Maximum count of a word that is repeated in the query."""
 
     # -- common knowledge --
     kinds: Weight = 1.0
-    """Terms that may stand for what was asked ("pets" → dog), against a term of the query itself."""
+    """Weight of terms that may stand for a query term ("pets" → dog), against a term of the query itself."""
     kinds_damping: Share = 0.5
-    """How much of `kinds` is taken back where some turn already holds every word of the query."""
+    """Share of `kinds` taken back where some turn already contains every word of the query."""
     kinds_before: Weight = 0.5
-    """Terms that may stand for what was asked, where they stand in the turn before."""
+    """Weight of such terms in the turn before."""
     kinds_after: Weight = 0.2
-    """Terms that may stand for what was asked, where they stand in the turn after."""
+    """Weight of such terms in the turn after."""
 
     # -- who, when, what sort of turn --
     called: Share = 0.3
-    """How much a word of the query counts that is what somebody is called who speaks in the scope."""
+    """Weight of a query word that is the name of a speaker in the scope."""
     speaker: Weight = 0.3
-    """Said by the one person whom the query names."""
+    """Bonus for a turn by the one person the query names."""
     company: Weight = 0.5
-    """Said in a session in which somebody speaks whom the query names, where there are others."""
+    """Bonus for a turn in a multi-session scope where a speaker named in the query takes part."""
     role: Weight = 0.35
-    """Said by the user where the user asks about themselves; by the assistant where they ask what it said."""
+    """Bonus for the user's turns where users ask about themselves; for the assistant's where they ask what it wrote."""
     question: Weight = 0.04
-    """Taken off a turn that ends in a question mark: questions seldom hold the answer."""
+    """Deducted from a turn that ends in a question mark: questions seldom hold the answer."""
     question_only: Weight = 0.1
-    """Taken off a turn that is nothing but a question."""
+    """Deducted from a turn that is only a question."""
     time: Weight = 0.1
-    """Said within the stretch of time that the query names."""
+    """Bonus for a turn within the period that the query names."""
 
     # -- vectors, where there are any --
     dense_turn: Weight = 0.15
-    """For each standard deviation by which a turn's vector is nearer to the query's than the mean."""
+    """Per standard deviation by which a turn's vector is nearer to the query's than the mean."""
     dense_window: Weight = 0.05
-    """For each standard deviation by which the vector of a window of turns is nearer to the query's than the mean."""
+    """Per standard deviation by which the vector of a window of turns is nearer to the query's than the mean."""
     dense_english: Items[str] = ("e5-small",)
-    """Embedders that know English alone: a question in another script is asked by its words only."""
+    """English-only embedders: queries in another script are searched by words only."""
 
     # -- what was learnt --
     ranking: Annotated[str, Field(pattern=r"^([0-9a-f]{16,64})?$")] = "51d21bb46c1baee0"
-    """The digest (its first 16 signs or more) of the ranking that was learnt over the best candidates; empty: none."""
+    """The digest (its first 16 characters or more) of the ranking fitted over the best candidates; empty: none."""
 
     # -- several answers --
     stretch: Weight = 0.3
-    """How much of what the turns around one of the best score is added to its own score, where the query asks for an
-    account of what was said."""
+    """Share of the scores of neighbouring turns that is added to one of the best, where the query asks for an account
+    of a conversation.
+    """
 
     newest: Positive = 6
-    """Of so many of the best, those that say the same are put in order of time, the newest first; 1: none."""
+    """Number of best hits among which those with the same content are sorted newest first; 1: none."""
 
     # -- how likely it is evidence --
     evidence: Annotated[str, Field(pattern=r"^[0-9a-f]{16,64}$")] = "8054fa64bd4e2ba4"
-    """The digest (its first 16 signs or more) of the calibration by which a hit's signs become a chance."""
+    """The digest (its first 16 characters or more) of the calibration from a hit's features to a probability."""
 
     @property
     def digest(self) -> str:
@@ -294,20 +299,22 @@ class RecallPolicy(Record):
 
 
 class CorpusPolicy(Record):
-    """A chunk is what a pointer names and a search answers: long enough to stand alone, short enough to be read."""
+    """Chunk sizes. A chunk is the unit of pointers and search: long enough to make sense alone, short enough to be
+    read.
+    """
 
     chunk_chars: Annotated[Integer, Field(ge=16)] = 1_200
-    """What a chunk should have, at most; a paragraph over it stays whole up to the next."""
+    """Target size of a chunk; a paragraph over it stays whole up to the next limit."""
     chunk_chars_max: Annotated[Integer, Field(ge=16)] = 2_000
-    """What no chunk exceeds."""
+    """Hard limit of a chunk."""
     chunk_chars_min: Annotated[Integer, Field(ge=0)] = 120
-    """A section below it is joined with the next one."""
+    """A shorter section is joined with the next one."""
     document_bytes_max: Positive = 16 * 1024 * 1024
-    """A document over this is refused."""
+    """Larger documents are refused."""
     title_chars_max: Positive = 300
-    """A longer title is refused; one that was found in the text is cut."""
+    """A longer title is refused; one extracted from the text is cut."""
     reason_chars_max: Positive = 2_000
-    """Why a document was retracted."""
+    """Longest reason for retracting a document."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -325,11 +332,11 @@ class SectionShares(Record):
     working_state: Share = 0.85
     """Goal, plan and slots of the run."""
     facts: Share = 0.4
-    """Facts that stand."""
+    """Active facts."""
     procedures: Share = 0.25
-    """How to go about the task."""
+    """Procedures for the task."""
     short_term_summary: Share = 1.0
-    """The rolling summary, quotes, recent turns and what tools answered."""
+    """The rolling summary, quotes, recent turns and tool results."""
     episodes: Share = 0.35
     """Stretches of earlier sessions."""
     insights: Share = 0.15
@@ -337,19 +344,19 @@ class SectionShares(Record):
 
 
 class SectionFloors(Record):  # TM-04
-    """Shares of max_tokens that are kept for a section until it had its turn. Together at most 1.
+    """Shares of max_tokens reserved for a section until it is filled. Together at most 1.
 
-    What a section has no use for is not kept. A cap (`shares`, `per_section`) binds a floor too.
+    Unused reserves are released. A cap (`shares`, `per_section`) binds a floor too.
     """
 
     working_state: Share = 0.0
     """Goal, plan and slots of the run."""
     facts: Share = 0.0
-    """Facts that stand."""
+    """Active facts."""
     procedures: Share = 0.0
-    """How to go about the task."""
+    """Procedures for the task."""
     short_term_summary: Share = 0.0
-    """The rolling summary, quotes, recent turns and what tools answered; quotes take what nobody else needs besides."""
+    """The rolling summary, quotes, recent turns and tool results; quotes also take what other sections leave."""
     episodes: Share = 0.0
     """Stretches of earlier sessions."""
     insights: Share = 0.0
@@ -389,7 +396,7 @@ class ToolFloors(SectionFloors):
 
 
 class ResponderFloors(SectionFloors):
-    """Summary, quotes and facts strong; state medium; a few episodes; insights only where they are allowed at all."""
+    """Summary, quotes and facts strong; state medium; a few episodes; insights only where allowed."""
 
     working_state: Share = 0.1
     facts: Share = 0.15
@@ -399,35 +406,35 @@ class ResponderFloors(SectionFloors):
 
 
 class PurposeFloors(Record):
-    """What each purpose keeps for each section: as much as the table of what a packet injects says it weighs."""
+    """Floors of each section by purpose, following the weights of the packet's injection table."""
 
     planner: PlannerFloors = PlannerFloors.model_construct()
     """In a planner's packet."""
     tool: ToolFloors = ToolFloors.model_construct()
-    """In a tool's."""
+    """In a tool's packet."""
     responder: ResponderFloors = ResponderFloors.model_construct()
-    """In a responder's."""
+    """In a responder's packet."""
 
 
 class ComposePolicy(Record):  # MP-18
-    """Counts bound what has no match with the query; tokens bound the rest."""
+    """Packet limits. Counts bound content that does not match the query; tokens bound the rest."""
 
     max_tokens: Annotated[int, Field(ge=256)] = 2048
-    """The whole budget of a packet's text, where the caller names none."""
+    """The default budget of a packet's text."""
     shares: SectionShares = SectionShares.model_construct()
     floors: PurposeFloors = PurposeFloors.model_construct()
     floor_tokens_min: Count = 48
-    """A floor of fewer tokens is not kept: it would hold next to nothing, and take the place of a quote."""
+    """Smaller floors are not reserved: they would hold next to nothing, and take the place of a quote."""
     claims_max: Count = 24
-    """What the run has verified so far: those that match the question, then the newest."""
+    """The run's verified claims: those that match the question, then the newest."""
     questions_max: Count = 8
-    """Questions of the run that are open, the latest."""
+    """Open questions of the run, the latest."""
     conflicts_max: Count = 6
-    """Conflicts of the run that are not settled, the latest."""
+    """Unsettled conflicts of the run, the latest."""
     failures_max: Count = 6
-    """What was tried in the run and failed: what it told of itself first, then what tools answered."""
+    """Failures of the run: its own reports first, then failed tool calls."""
     instructions_max: Count = 24
-    """What the user asked for once and for all: the latest,"""
+    """Standing instructions of the user: the latest,"""
     instruction_share: Share = 0.2
     """within this share of max_tokens."""
     facts_max: Count = 30
@@ -443,49 +450,49 @@ class ComposePolicy(Record):  # MP-18
     quotes_max: Count = 10
     """Quotes, where there is no query to match."""
     window_turns: Count = 5
-    """The latest turns of the session that stand as they are."""
+    """The latest turns of the session, quoted in full."""
     tool_evidence_max: Count = 3
-    """Tool results of the session that stand as evidence."""
+    """Tool results of the session included as evidence."""
     candidates_max: Count = 100
-    """Turns that a search may hand to one packet."""
+    """Turns that a search may contribute to one packet."""
     raw_days: Count = 7
-    """Episodes younger than this stand raw."""
+    """Younger episodes are included raw."""
     phase_days: Count = 30
-    """Younger than this as a phase summary; older as a milestone."""
+    """Younger episodes become phase summaries; older ones milestones."""
     milestone_days: Count = 90
-    """Older than this only on a cue."""
+    """Older episodes are included only on a cue."""
     raw_lines: Count = 6
-    """Sentences of a raw episode; then of a phase summary and of a milestone."""
+    """Sentences of a raw episode."""
     phase_lines: Count = 3
-    """Of a phase summary."""
+    """Sentences of a phase summary."""
     milestone_lines: Count = 1
-    """Of a milestone."""
+    """Sentences of a milestone."""
     recency_half_life_days: Annotated[float, Field(gt=0)] = 14.0
-    """After so many days an episode's recency_score has halved."""
+    """Days after which an episode's recency_score has halved."""
     unmatched_share: Share = 0.15
-    """Facts, and recent turns, with no match may take this share of max_tokens before what matches the query."""
+    """Share of max_tokens that unmatched facts and recent turns may take before matches to the query."""
     settled_share: Share = 0.12
-    """What was settled in the session (constraints, decisions, commitments) may take this share of max_tokens first."""
+    """Share of max_tokens that the session's settled points (constraints, decisions, commitments) may take first."""
     quote_share: Share = 0.35
-    """One quote takes no more than this share of max_tokens; a longer one is cut to the sentences that match best."""
+    """Maximum share of max_tokens of one quote; a longer one is cut to the sentences that match best."""
     cut_tokens_min: Count = 16
-    """With less room than this nothing is cut to fit: it is left out."""
+    """With less room than this a text is left out rather than cut."""
     short_tokens: Annotated[int, Field(ge=1)] = 64
-    """Of turns of about so many tokens the likeliest comes first. A longer one is worth less for its room,"""
+    """Turns of about this many tokens are ordered by likelihood alone. A longer one is worth less for its room,"""
     length_discount: Share = 0.75
     """by its length to this power: at 1 one of twice the tokens needs twice the chance, at 0 length does not count."""
     evidence_share: Share = 0.01
-    """Quotes that are worth less than this share of the best one are left out, though there is room,"""
+    """Quotes worth less than this share of the best one are left out even if there is room,"""
     evidence_min: Share = 0.0005
     """and so are those that are less likely evidence than this."""
     found_min: Share = 0.08
-    """Something on the question is held to be found where a quote is evidence with this chance or more,"""
+    """A quote with at least this probability of being evidence counts as an answer found,"""
     match_min: Share = 0.5
-    """or where a fact, or a line of the run's state, has this share of what is asked for."""
+    """or a fact, or a line of the run's state, with this share of the query."""
     confidence_min: Confidence = 0.2
-    """Facts below are left out."""
+    """Facts with less confidence are left out."""
     near_duplicate: Share = 0.9
-    """Overlap of words (Jaccard) from which a second text is a duplicate."""
+    """Overlap of words (Jaccard) from which a second text counts as a duplicate."""
     barred_trust_responder: Items[Trust] = ()
     """Evidence of these sources is kept out of a responder's packet,"""
     barred_trust_planner: Items[Trust] = ()
@@ -493,25 +500,29 @@ class ComposePolicy(Record):  # MP-18
     barred_trust_tool: Items[Trust] = ()
     """out of a tool's."""
     quote_instruction_like: bool = False
-    """May text that reads like instructions, from a tool or outside, be quoted? It is omitted and said so otherwise."""
+    """Allow quoting text from a tool or outside that reads like instructions. Otherwise it is omitted, and the packet
+    notes it.
+    """
     allow_validated_insights_in_responder: bool = False  # MP-12
-    """May a responder's packet hold insights that were validated? Others never stand there."""
+    """Allow validated insights in a responder's packet. Others are never included."""
 
 
 # -- compaction -----------------------------------------------------------------------------------------
 
 
 class CompactionPolicy(Record):
-    """The defaults are those of the contract; the rates that `drift` measures are what justifies changing them."""
+    """When and how a run's log is compacted. The defaults are the contract's; change them only on rates measured by
+    `drift`.
+    """
 
     auto: bool = True
     """Compact when a step makes it due. Otherwise only `run.log.compact()` does."""
     event_threshold: Positive = 18
-    """Counted events since the last snapshot that make one due."""
+    """Counted events since the last snapshot that trigger one."""
     step_fallback: Positive = 8
-    """Steps since the last snapshot that make one due."""
+    """Steps since the last snapshot that trigger one."""
     own_words_verify: bool = False
-    """May what the agent itself said verify a claim?"""
+    """Allow the agent's own words to verify a claim."""
     claim_chars_max: Positive = 2_000  # CS-03
     """The longest statement, description or reason: a snapshot holds pointers, not texts."""
     seen_max: Positive = 256
@@ -530,100 +541,100 @@ class CompactionPolicy(Record):
 
 
 class DoubtWeights(Record):
-    """What each kind of doubt takes off, in log-odds of being supported."""
+    """Deductions for each kind of doubt, in log-odds of being supported."""
 
     number_absent: Weight = 1.7758
-    """A number that the source does not have."""
+    """A number that is missing from the source."""
     unit_changed: Weight = 0.2927
     """A number with another unit."""
     number_elsewhere: Weight = 0.2927
-    """A number that the source has for something else."""
+    """A number that the source gives for something else."""
     date_absent: Weight = 0.2927
-    """A date that the source does not have."""
+    """A date that is missing from the source."""
     name_absent: Weight = 0.653
-    """A name that the source does not have."""
+    """A name that is missing from the source."""
     name_elsewhere: Weight = 0.2927
     """A name that the source has in another place."""
     negation_added: Weight = 0.2927
-    """A denial that the source does not make."""
+    """A negation that is missing from the source."""
     negation_dropped: Weight = 0.2927
-    """A denial of the source that is missing."""
+    """A negation of the source that is missing from the claim."""
     opposed: Weight = 1.4045
-    """A word whose opposite the source has."""
+    """A word whose opposite is in the source."""
     certainty: Weight = 0.2927
-    """Said with more or less certainty than in the source."""
+    """Stated with more or less certainty than in the source."""
     roles_swapped: Weight = 0.2927
-    """Who did it and whom it was done to have changed places."""
+    """Agent and patient are swapped."""
     link_changed: Weight = 0.2927
     """The claim names another cause, order or condition than the source."""
     no_antecedent: Weight = 0.2927
-    """A pronoun that can stand for nobody."""
+    """A pronoun without a possible antecedent."""
     wrong_gender: Weight = 0.2927
-    """A pronoun of another gender than the one it stands for."""
+    """A pronoun whose gender differs from its antecedent's."""
     words_absent: Weight = 0.2927
-    """Words in a row that the source does not have."""
+    """Consecutive words that are missing from the source."""
     subject_unmatched: Weight = 0.05
-    """Someone else than in the source is said to do or be it."""
+    """A different subject than in the source."""
     object_unmatched: Weight = 0.05
-    """It is said of someone or something else than in the source."""
+    """A different object than in the source."""
     place_unmatched: Weight = 0.05
     """Another place than in the source."""
     time_unmatched: Weight = 0.05
     """Another time than in the source."""
     number_unmatched: Weight = 0.1525
-    """Another number than in the source, or one of something else."""
+    """Another number than in the source, or a number of something else."""
     verb_unmatched: Weight = 0.1227
-    """Something else than in the source is said to be done."""
+    """A different action than in the source."""
     polarity_changed: Weight = 0.05
-    """Denied where the source does not deny it, or the other way round."""
+    """Negated where the source is not, or the other way round."""
     word_unmatched: Weight = 0.05
     """Another word where the source has one, or its opposite."""
 
 
 class WordingWeights(Record):
-    """The chance that the source speaks of what a claim says: log-odds for each 1 of nearness in wording."""
+    """The probability that the source covers a claim's subject: log-odds for each 1 of similarity in wording."""
 
     base: Number = -1.1223
-    """Of a claim whose wording is not near at all."""
+    """Of a claim with no similarity in wording."""
     ties: Weight = 1.7804
-    """How near words that stand close in the claim come to each other in the source (its square root)."""
+    """How close words that are near each other in the claim are in the source (its square root)."""
     anchors: Weight = 0.6873
-    """The share of words that stand near one of their neighbours in the source too, up to a half."""
+    """The share of words near one of their neighbours in the source too, up to a half."""
     window: Weight = 1.9031
-    """The share of words that one stretch of the source holds."""
+    """The share of words within one stretch of the source."""
 
 
 class ChangeWeights(Record):
-    """The chance that nothing of what the source says was changed, besides what `doubts` take off."""
+    """The probability that the claim changes nothing in the source, apart from what `doubts` deducts."""
 
     base: Number = 3.2455
-    """Log-odds of a claim against which nothing speaks."""
+    """Log-odds of a claim without any doubt."""
     swapped: Weight = 1.6024
-    """Taken off as the most doubtful slot comes to its limit and passes it: 0 to 1."""
+    """Deducted as the most doubtful slot reaches its limit and passes it: 0 to 1."""
     swapped_far: Weight = 0.4174
-    """Taken off for each 1 of log-odds by which it passes the limit."""
+    """Deducted for each 1 of log-odds by which it passes the limit."""
 
 
 class SlotLimits(Record):
-    """From which log-odds on a slot counts as swapped. Lower: fewer false claims pass, more true ones fail."""
+    """Log-odds above which a slot counts as swapped. Lower: fewer false claims pass, more true ones fail."""
 
     name: Number = 1.0
-    """Who, whom and where."""
+    """People, things and places."""
     number: Number = 2.25
-    """How many."""
+    """Numbers."""
     time: Number = 1.75
-    """When."""
+    """Times."""
     verb: Number = 1.0
-    """What is done."""
+    """Actions."""
     word: Number = 0.75
-    """What else is said."""
+    """Other words."""
 
 
 class FactCheckPolicy(Record):
-    """How the fact checker weighs what it finds.
+    """The fact checker's weights.
 
-    Fitted by `benchmarks.learn_facts` on three sets of cited answers that may be used for it. Provenance is in
-    benchmarks/results/fact_check_policy.json, what it is worth on eight other sets in verify_support.json there.
+    Fitted by `benchmarks.learn_facts` on three sets of cited answers licensed for it. Provenance is in
+    benchmarks/results/fact_check_policy.json, results on eight other sets in verify_support.json there.
     """
 
     policy_id: str = "default"
@@ -633,24 +644,24 @@ class FactCheckPolicy(Record):
     change: ChangeWeights = ChangeWeights.model_construct()
     doubts: DoubtWeights = DoubtWeights.model_construct()
     doubts_max: Positive = 2
-    """More doubts of one kind in one output do not count."""
+    """Further doubts of one kind in one output do not count."""
     slope: Weight = 0.8912
-    """What the log-odds of both chances together are multiplied with, …"""
+    """Multiplier of the log-odds of both probabilities together, …"""
     shift: Number = 0.19
-    """… and what is added to them, so that the support is a chance."""
+    """… and the offset added to them, so that the support is a probability."""
     slots: SlotLimits = SlotLimits.model_construct()
     cover_min: Share = 0.25
-    """A claim of which the best sentence and its neighbours hold less has no evidence."""
+    """A claim has no evidence if the best sentence and its neighbours hold a smaller share of it."""
     absent_share: Share = 0.5
-    """A claim of whose words this share is unknown to the source has no evidence."""
+    """A claim has no evidence if this share of its words is unknown to the source."""
     evidence_max: Positive = 3
     """Sentences that are cited for a claim, at most."""
     evidence_gain_min: Share = 0.15
-    """A further sentence is cited only if it holds this share of the weight of the claim's words that those before
+    """A further sentence is cited only if it holds this share of the weight of the claim's words that earlier ones
     lack.
     """
     quote_words_max: Annotated[Integer, Field(ge=1, le=25)] = 25
-    """Words of a quote that is cited as evidence, at most."""
+    """Words of a quote cited as evidence, at most."""
 
     @property
     def digest(self) -> str:
@@ -663,14 +674,14 @@ Whole = Annotated[Integer, Field(ge=0)]
 
 
 class InjectionBudget(Record):  # RC-09
-    """What recalled memory may take of a prompt, rules apart."""
+    """Limits on recalled memory in a prompt, rules apart."""
 
     hint_tokens_max: Positive = 120
-    """Of one hint."""
+    """Tokens of one hint."""
     tactic_tokens_max: Positive = 160
-    """Of one tactic."""
+    """Tokens of one tactic."""
     total_tokens_max: Positive = 256
-    """Of everything that is recalled."""
+    """Tokens of everything recalled."""
 
 
 class RecallWeights(Record):
