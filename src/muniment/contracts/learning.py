@@ -1,4 +1,4 @@
-"""Learned memory, and the folds, plans and records of change that it is written by (Rulecraft v0.5.15)."""
+"""Learned memory, and the folds, plans and change records that write it (Rulecraft v0.5.15)."""
 
 from typing import Literal
 
@@ -24,7 +24,7 @@ class Reward(OpenRecord):
 
 
 class Puct(OpenRecord):  # RC-21
-    """What a PUCT selection was computed from."""
+    """The inputs of a PUCT selection."""
 
     c: Number | None = None
     Q_method: Literal["max_reward", "mean_reward"] | None = None
@@ -36,7 +36,7 @@ class Puct(OpenRecord):  # RC-21
 
 
 class ReuseVerifier(OpenRecord):
-    """What the verifier said of the run a seed came from."""
+    """The verifier's result for the run a seed came from."""
 
     verdict: Verdict | None = None
     outcome: Outcome | None = None
@@ -45,7 +45,7 @@ class ReuseVerifier(OpenRecord):
 
 
 class ReuseLineage(OpenRecord):
-    """Which seeds a seed was made from."""
+    """The parent seeds of a seed."""
 
     parent_state_id: str | None = None
     parent_ids: Items[str] | None = None
@@ -80,7 +80,7 @@ class ReuseStateRecord(RulecraftRecord):  # LG-10
 
 
 class TacticInjection(OpenRecord):
-    """What a tactic puts into a prompt, and where."""
+    """The text a tactic adds to a prompt, and its place."""
 
     mode: Literal["prepend", "inline"] | None = None
     content: str

@@ -69,9 +69,7 @@ class Listing(Sequence[T]):
         size: int = PAGE_SIZE,
         count: Callable[[], int | None] | None = None,
     ) -> None:
-        """`fetch` reads the page after a cursor, with at most a given number of items; `limit` bounds the whole
-        list.
-        """
+        """`fetch` reads the page after a cursor, up to a given number of items; `limit` bounds the whole list."""
         self._fetch = fetch
         self._limit = check_limit(limit)
         self._count = count if cursor is None else None

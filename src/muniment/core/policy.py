@@ -688,35 +688,35 @@ class RecallWeights(Record):
     """S = sem·similarity + intent·likeness + state·compatibility + quality·quality, each from 0 to 1."""
 
     sem: Weight = 0.31
-    """Of likeness in words and meaning to the task."""
+    """Similarity to the task in words and meaning."""
     intent: Weight = 0.62
-    """Of likeness of intent."""
+    """Similarity of intent."""
     state: Weight = 0.3
-    """Of fitting the conditions of the run."""
+    """Match with the conditions of the run."""
     quality: Weight = 0.97
-    """Of how often it led to a pass."""
+    """How often it led to a pass."""
 
 
 class PuctPolicy(Record):  # RC-21
     """How a seed is chosen: Q + c·P·√T/(1+N)."""
 
     c: Weight = 1.0
-    """How much is explored."""
+    """Weight of exploration."""
     q_method: Literal["max_reward", "mean_reward"] = "max_reward"
     """Q: the best reward of a seed, or the mean."""
     p_method: Literal["rank_prior", "uniform"] = "rank_prior"
     """P: by the rank of the rewards, or the same for all."""
     alpha: Weight = 0.5
-    """Of the rank prior P ∝ exp(−α·rank)."""
+    """Exponent of the rank prior P ∝ exp(−α·rank)."""
 
 
 class EvictionPolicy(Record):
-    """How large each store may be, and what goes first when it is full."""
+    """The size of each store, and what is evicted first when it is full."""
 
     method: Literal["lru", "score_decay", "hybrid"] = "hybrid"
     """Longest unused first, lowest decayed score first, or both."""
     half_life_days: Annotated[Number, Field(gt=0)] = 14
-    """Of a score, under score_decay."""
+    """Half-life of a score, under score_decay."""
     reasoning_max: Positive = 10_000
     """Episodes and tactics of the bank."""
     tactics_max: Positive = 2_000
@@ -728,14 +728,14 @@ class EvictionPolicy(Record):
 
 
 class FoldPolicy(Record):
-    """When a contrast between passing and failing runs is worth telling."""
+    """When a contrast between passing and failing runs is worth recording."""
 
     peers_max: Positive = 200
-    """Runs of the same intent that are looked at, newest first."""
+    """Runs of the same intent that are examined, newest first."""
     support_min: Positive = 3
     """The fewest runs in which a feature was seen."""
     separation_min: Share = 0.2
-    """By how much the passing rate of runs with a feature must exceed that of runs without it."""
+    """Minimum excess of the passing rate of runs with a feature over that of runs without it."""
     confidence_min: Share = 0.9
     """The least probability that the passing rate of runs with a feature does exceed the other."""
     drafts_max: Whole = 3  # RC-18
@@ -743,70 +743,70 @@ class FoldPolicy(Record):
     working_set_bytes_max: Positive = 8 * 1024
     """A working set over this is folded (ws_overflow)."""
     summary_tokens_max: Positive = 110
-    """Of an episode or tactic, so that it can be recalled whole."""
+    """Tokens of an episode or tactic, so that it can be recalled whole."""
     protect_days: Whole = 1
-    """A record is not pruned before it is so old."""
+    """Minimum age of a record before it may be pruned."""
 
 
 class LessonPolicy(Record):
-    """Who is handed a lesson, and when what came of it moves it: the life of a lesson, in numbers."""
+    """The life of a lesson in numbers: the runs that receive it, and the evidence that changes its status."""
 
     holdout_share: Share = 0.1
-    """Of the runs that an active lesson fits, so many do without it, so that it is measured as long as it lives."""
+    """Share of matching runs that do without an active lesson, so that its effect is measured throughout its life."""
     trial_share: Share = 0.5
-    """The share of the runs that a lesson on trial fits which are handed it."""
+    """Share of matching runs that receive a lesson on trial."""
     suspended_share: Share = 0.1
-    """The share of the runs that a suspended lesson fits which are handed it, to see whether the world came back."""
+    """Share of matching runs that receive a suspended lesson, to see whether conditions have changed back."""
     margin: Annotated[Number, Field(gt=0, lt=1)] = 0.05
-    """Harmful means an effect of this much or more."""
+    """An effect of this much or more counts as harmful."""
     alpha: Annotated[Number, Field(gt=0, lt=1)] = 0.05
-    """How often a comparison may speak wrongly of a lesson, however often it is looked at."""
+    """Probability of a wrong conclusion about a lesson, however often the comparison is checked."""
     uses_max: Positive = 240
-    """Judged runs of a family that figures are made of, newest first."""
+    """Judged runs of a family that statistics use, newest first."""
 
 
 class WritingPolicy(Record):
-    """What a model is shown when it writes lessons, how long it may take, and how long a lesson may be."""
+    """Limits on a model that writes lessons: its input, its time, and the length of a lesson."""
 
     answer_tokens_max: Positive = 512
-    """Of the model's answer."""
+    """Tokens of the model's answer."""
     timeout_s: Annotated[Number, Field(gt=0)] = 60
-    """So long one call may take; a run is folded without it then."""
+    """Timeout of one call; a run is folded without it then."""
     attempts_max: Positive = 2
-    """Calls for one run: once more where the answer is no list of lessons."""
+    """Calls for one run: a second where the answer is not a list of lessons."""
 
 
 class LearnPolicy(Record):
-    """How runs are folded into memory, recalled, and let go."""
+    """How runs are folded into memory, recalled, and evicted."""
 
     policy_id: NonEmpty = "default"
     schema_version: Literal["learn_policy.v1"] = "learn_policy.v1"
 
     judges: Items[JudgeKind] = ("external_process",)
-    """Kinds of judge whose word on a run in a sandbox is learnt from. The code under test can forge the others'."""
+    """Kinds of judge whose verdict on a sandboxed run is learned from. The code under test can forge the others'."""
     injection: InjectionBudget = InjectionBudget.model_construct()
     weights: RecallWeights = RecallWeights.model_construct()
     top_k: Positive = 5
-    """Hints that one recall answers, at most."""
+    """Maximum number of hints in one recall."""
     gather_max: Positive = 64
     """Candidates of one source before the filter."""
     fit_min: Share = 0.25
-    """What is less like the task than this, in words, tools and intent alike, is not recalled; 0: everything may be."""
+    """Minimum similarity to the task, over words, tools and intent, for recall; 0 disables it."""
     puct: PuctPolicy = PuctPolicy.model_construct()
     eviction: EvictionPolicy = EvictionPolicy.model_construct()
     fold: FoldPolicy = FoldPolicy.model_construct()
     lessons: LessonPolicy = LessonPolicy.model_construct()
     writing: WritingPolicy = WritingPolicy.model_construct()
     reasoning_ttl: NonEmpty = "days:90"
-    """How long an episode is kept unless it is used: `session`, `hours:6`, `days:90`."""
+    """Lifetime of an unused episode: `session`, `hours:6`, `days:90`."""
     tactic_ttl: NonEmpty = "days:60"
-    """A tactic."""
+    """Lifetime of an unused tactic."""
     seed_ttl: NonEmpty = "days:30"
-    """A seed."""
+    """Lifetime of an unused seed."""
     working_set_ttl: NonEmpty = "session"
-    """A working set."""
+    """Lifetime of a working set."""
     record_bytes_max: Positive = 16 * 1024
-    """A record over this is refused."""
+    """Larger records are refused."""
     plan_actions_max: Positive = 1_000
     """Actions of one plan."""
 
@@ -822,101 +822,103 @@ class SelectPolicy(Record):  # RC-15
     max_rules: Positive = 8
     """Rules of one run."""
     tokens_max: Positive = 512
-    """Of all rules in one prompt; they are counted apart from recalled memory."""
+    """Tokens of all rules in one prompt; they are counted apart from recalled memory."""
     near_duplicate: Share = 0.95
-    """Two rules whose words are so alike (cosine) are one."""
+    """Word similarity (cosine) from which two rules count as one."""
     debias: bool = False
-    """Weigh by 1/(p + 0.05), clipped, so that rules that seldom pass are tried too. Coverage, never an objective."""
+    """Weigh by 1/(p + 0.05), clipped, so that rarely passing rules are tried too. For coverage, never an objective."""
     novelty_weight: Weight = 0
-    """Of rules that have hardly been used."""
+    """Bonus for hardly used rules."""
 
 
 class RuleStatsPolicy(Record):  # RC-16
-    """When numbers are worth reading."""
+    """When a rule's statistics are meaningful."""
 
     thin_n: Positive = 6
-    """Fewer judged runs say nothing: `unknown`."""
+    """With fewer judged runs the result is `unknown`."""
 
 
 class LintPolicy(Record):
-    """What a rule's text may be."""
+    """Limits on a rule's text."""
 
     body_tokens_max: Positive = 160
-    """Of a rule's text."""
+    """Tokens of a rule's text."""
     forbidden: Items[NonEmpty] = ()
-    """Patterns (literal, any case) that no rule may hold, beside those that are always refused."""
+    """Patterns (literal, any case) that no rule may contain, in addition to the built-in ones."""
 
 
 class GatePolicy(Record):  # RC-18
-    """What a rule must show before anybody tries it."""
+    """Evidence a rule needs before it is tried."""
 
     regressions_min: Positive = 1
     """Regression tests."""
     cluster_counterexamples_min: Positive = 1
-    """Counterexamples from the failures it is for."""
+    """Counterexamples from the failures it targets."""
     boundary_counterexamples_min: Positive = 1
-    """Counterexamples from just beyond where it applies."""
+    """Counterexamples from just outside its scope."""
     micro_min: Positive = 5
     """Micro-regressions: one constraint each."""
     tries: Positive = 5
-    """How often each test is asked of the agent; most of the answers must pass."""
+    """Runs of each test on the agent; most of the answers must pass."""
     test_timeout_s: Annotated[Number, Field(gt=0)] = 60
-    """Of one answer of the agent."""
+    """Timeout of one answer of the agent."""
     replay_pairs_min: Whole = 5
-    """Earlier tasks tried with and without. 0: replay may be left out."""
+    """Earlier tasks tried with and without the rule. 0: replay may be left out."""
 
 
 class CanaryPolicy(Record):
-    """How a rule is tried on real runs, and when the trial speaks."""
+    """How a rule is tried on real runs, and when the trial is conclusive."""
 
     share: OpenShare = 0.05
-    """The share of runs that a trial begins with."""
+    """Initial share of runs in a trial."""
     share_max: OpenShare = 0.5
-    """The largest share that a trial may be given."""
+    """Largest share of runs in a trial."""
     margin: OpenShare = 0.05
-    """Harmful means an effect of this much or more."""
+    """An effect of this much or more counts as harmful."""
     alpha: OpenShare = 0.05
-    """How often a trial may speak wrongly, however often it is looked at."""
+    """Probability of a wrong conclusion from a trial, however often it is checked."""
     runs_max: Positive = 20_000
-    """A trial that has said nothing after so many runs ends: the rule goes back to temporary, with a report."""
+    """A trial without a conclusion after this many runs ends: the rule goes back to temporary, with a report."""
     needs: Literal["better", "not_harmful"] = "better"
-    """What a trial must show. That a harm is excluded is shown sooner, and wrongly of one harmful rule in twenty."""
+    """Required result of a trial. Excluding harm takes fewer runs, and is wrong for one harmful rule in twenty."""
     counts_replay: bool = True
-    """A trial goes on from what its replay showed: the same comparison, the same alpha, and the trial's own runs decide
-    whether that holds. False: what was shown before the trial does not count."""
+    """Continue a trial from the evidence of its replay: the same comparison, the same alpha, and the trial's own runs
+    decide whether that holds. False: evidence from before the trial does not count.
+    """
     runs_min: Positive = 8
-    """Of a trial that goes on from a replay: runs with the rule, and runs without, before it may promote."""
+    """For a trial that continues from a replay: minimum runs with the rule, and without, before it may promote."""
     holdout_share: Annotated[Number, Field(ge=0, lt=1)] = 0.05
-    """Of runs that leave an active strategy out, so that its worth stays known. Guardrails are never left out."""
+    """Share of runs that leave an active strategy out, so that its effect stays measured. Guardrails are never left
+    out.
+    """
 
 
 class AdvancePolicy(Record):
-    """How far `advance` goes in one call."""
+    """Limits on one call of `advance`."""
 
     calls_max: Positive = 400
-    """Calls of the agent in one call of it, for all rules together, unless the caller says."""
+    """Calls of the agent in one `advance`, for all rules together; the default of its argument."""
     tasks_max: Positive = 40
-    """Earlier tasks that a rule is replayed on, each with it and without, unless the caller says."""
+    """Earlier tasks that a rule is replayed on, each with it and without; the default of its argument."""
     replay_tries: Positive = 2
-    """How often each of them is asked with the rule, and as often without. Agents draw lots: asked once, a task says
-    little."""
+    """Runs of each task with the rule, and without. Agents are random: a single run of a task means little."""
 
 
 class PromotePolicy(Record):
-    """Who may make a rule active."""
+    """Who may activate a rule."""
 
     signature: Literal["required", "policy"] = "required"
-    """`policy`: the numbers alone may, and the report names this policy."""
+    """`policy`: the numbers alone suffice, and the report names this policy."""
     retire_signature: Literal["required", "policy"] = "policy"
-    """A rule that is shown to be harmful goes without waiting for anybody."""
+    """`policy`: a rule that is shown to be harmful is retired without a signature."""
     user_ttl: NonEmpty = "days:30"
-    """Of rules that a person submits, unless they say."""
+    """Default lifetime of rules that a person submits."""
     user_rules_max: Positive = 100
     """Rules of one user."""
 
 
 class RulePolicy(Record):
-    """How rules are chosen, counted, tested, tried and taken back."""
+    """How rules are chosen, counted, tested, tried and withdrawn."""
 
     policy_id: NonEmpty = "default"
     schema_version: Literal["rule_policy.v1"] = "rule_policy.v1"
@@ -933,7 +935,7 @@ class RulePolicy(Record):
 
 
 class RoutePolicy(Record):  # RC-20, RC-26
-    """How much is spent on a task before it is tried, and after."""
+    """Effort spent on a task before it is tried, and after."""
 
     policy_id: NonEmpty = "default"
     schema_version: Literal["route_policy.v2"] = "route_policy.v2"
@@ -944,11 +946,11 @@ class RoutePolicy(Record):  # RC-20, RC-26
     k_full_max: Positive = 8
     """Attempts of a full search at high impact."""
     easy_rate: Share = 0.85
-    """From this pass rate on nothing is scaled beforehand; read as p_lb95 where the impact is high."""
+    """No effort is added beforehand from this pass rate on; where the impact is high, p_lb95 is compared."""
     thin_n: Positive = 6
-    """Fewer judged runs say nothing: `unknown`."""
+    """With fewer judged runs the result is `unknown`."""
     repairs_max: Whole = 1
-    """Attempts to repair an answer whose form is wrong."""
+    """Attempts to repair an answer of the wrong form."""
     runs_max: Positive = 5_000
     """Runs that a decision reads, newest first."""
 
@@ -957,7 +959,7 @@ class RoutePolicy(Record):  # RC-20, RC-26
 
 
 class RolloutPolicy(Record):  # RC-20
-    """How attempts at one task differ, and what is read of them. How many there are is the route policy's."""
+    """How attempts at one task differ, and what a synthesis reads. The route policy sets their number."""
 
     policy_id: NonEmpty = "default"
     schema_version: Literal["rollout_policy.v1"] = "rollout_policy.v1"
@@ -965,13 +967,13 @@ class RolloutPolicy(Record):  # RC-20
     top_m: Positive = 3
     """Summaries that a synthesis reads."""
     summary_tokens_max: Annotated[Integer, Field(ge=256, le=512)] = 512
-    """Of the summary of one attempt."""
+    """Tokens of the summary of one attempt."""
     temperatures: Items[Weight] = (0.7, 0.3, 1.0, 0.5)
-    """Of the attempts, in turn."""
+    """Temperatures of the attempts, used cyclically."""
     sot_turns_max: Annotated[Integer, Field(ge=2, le=3)] = 3
     """Turns of that talk."""
     output_bytes_max: Positive = 4 * 1024 * 1024
-    """An answer over this is refused where it was made, before it is sent or stored."""
+    """Larger answers are refused before they are sent or stored."""
 
 
 # -- tree search ----------------------------------------------------------------------------------------
@@ -982,7 +984,7 @@ TreeAlgo = Literal["puct_guided_tree_v1", "beam_guided_tree_v1"]
 
 
 class TreePolicy(Record):
-    """How a space of states is searched, and how far."""
+    """How a space of states is searched, and the limits of the search."""
 
     policy_id: NonEmpty = "default"
     schema_version: Literal["tree_policy.v2"] = "tree_policy.v2"
@@ -993,17 +995,17 @@ class TreePolicy(Record):
     nodes_max: Positive = 1_000
     """States that are expanded."""
     depth_max: Positive = 64
-    """How deep the search goes."""
+    """Maximum depth of the search."""
     frontier_max: Positive = 10_000
-    """States that wait; over this the least promising go, and the search says so."""
+    """Waiting states; beyond this the least promising are dropped, and the search reports it."""
     calls_max: Positive = 50_000
-    """Of expand, score and verify together."""
+    """Calls of expand, score and verify together."""
     cost_max: Weight | None = None
-    """In the problem's own unit."""
+    """Cost limit, in the problem's own unit."""
     call_timeout_s: Seconds = 60
-    """Of one call of expand, score or verify."""
+    """Timeout of one call of expand, score or verify."""
     time_max_s: Seconds | None = None
-    """Of the whole search."""
+    """Timeout of the whole search."""
 
 
 # -- flow map -------------------------------------------------------------------------------------------
@@ -1014,7 +1016,7 @@ FlowEstimatorKind = Literal["aggregate_v1", "logit_field_v1"]
 
 
 class FlowMapPolicy(Record):  # RC-23
-    """How logs are made into a map."""
+    """How logs are turned into a map."""
 
     policy_id: NonEmpty = "default"
     schema_version: Literal["flow_policy.v2"] = "flow_policy.v2"
@@ -1026,32 +1028,32 @@ class FlowMapPolicy(Record):  # RC-23
 
 
 class PatterningPolicy(Record):  # RC-24
-    """How a response is measured and turned round, and when a plan may be applied."""
+    """How a response is measured and inverted, and when a plan may be applied."""
 
     policy_id: NonEmpty = "default"
     schema_version: Literal["patterning_policy.v1"] = "patterning_policy.v1"
     epsilon: OpenShare = 0.05
-    """The share of the data that is moved to a probe, from all others in proportion, to see what follows."""
+    """Share of the data moved to a probe, from all others in proportion, to measure the response."""
     difference: Literal["central", "one_sided"] = "central"
-    """`central` also moves the share away, where the probe has it, and so cancels curvature: twice the evaluations."""
+    """`central` also moves the share away, where the probe has it, which cancels curvature at twice the evaluations."""
     repeats: Positive = 1
-    """Each evaluation with so many seeds; without at least two nothing is known of the noise."""
+    """Seeds of each evaluation; fewer than two give no estimate of the noise."""
     ridge_share: Weight = 1e-4
-    """Of the square of the largest singular value: the least that is added. The measured noise comes on top."""
+    """Minimum ridge, as a share of the square of the largest singular value. The measured noise is added."""
     condition_max: Annotated[Number, Field(ge=1)] = 100
-    """A response whose singular values differ by more is ill-conditioned."""
+    """Largest ratio of singular values; beyond it a response is ill-conditioned."""
     ill_conditioned: Literal["refuse", "plan"] = "refuse"
-    """`refuse`: a typed error. `plan`: a plan that keeps the base weights, says why, and can never be applied."""
+    """`refuse`: a typed error. `plan`: a plan that keeps the base weights, explains why, and can never be applied."""
     step_max: Annotated[Number, Field(gt=0, le=1)] = 0.25
-    """No weight moves by more in one plan: a response is local. A longer step is shortened as a whole."""
+    """Largest change of a weight in one plan, as a response is local. A longer step is scaled down as a whole."""
     regress_max: Weight = 0.01
-    """An observable may get so much worse: a rate as it stands, a cost as a share of what it was."""
+    """Largest allowed regression of an observable: a rate in absolute terms, a cost relative to its base."""
     judged_by: Literal["mean", "bound"] = "mean"
-    """`bound`: also the worse end of the 95 % interval over the seeds must be within that."""
+    """`bound`: the worse end of the 95 % interval over the seeds must be within that too."""
     rollback_on_regress: bool = True
-    """A replay or canary that regresses rolls the plan back by itself; otherwise it has failed."""
+    """Roll the plan back automatically if a replay or canary regresses; otherwise it is marked as failed."""
     evaluation_timeout_s: Annotated[Number, Field(gt=0)] | None = None
-    """Of one evaluation on an executor. None: as long as it takes."""
+    """Timeout of one evaluation on an executor. None: no limit."""
 
 
 # -- research -------------------------------------------------------------------------------------------
@@ -1060,20 +1062,20 @@ Kilobytes = Annotated[Number, Field(gt=0, le=1024 * 1024)]
 
 
 class ResearchLimits(Record):
-    """What a run is bounded by: said when it starts, kept in its manifest, repeated word for word in its pack."""
+    """Limits of a run: set when it starts, kept in its manifest, repeated word for word in its pack."""
 
     max_summary_kb: Kilobytes = 5
-    """One summary, in KB on disk."""
+    """Size of one summary, in KB on disk."""
     max_total_summary_kb: Kilobytes = 60
-    """All summaries together, in KB on disk."""
+    """Size of all summaries together, in KB on disk."""
     max_key_claims: Positive = 12
-    """In one summary."""
+    """Key claims in one summary."""
     max_wave1_agents: Positive = 6
     """Perspectives of the first wave."""
     max_wave2_agents: Whole = 6
-    """Perspectives of the second; 0 is no second wave."""
+    """Perspectives of the second wave; 0 for no second wave."""
     max_review_rounds: Positive = 4
-    """How often a draft may be checked."""
+    """Maximum number of checks of a draft."""
 
     @property
     def summary_bytes_max(self) -> int:
@@ -1085,14 +1087,14 @@ class ResearchLimits(Record):
 
 
 class TrackShares(Record):
-    """How perspectives are dealt to tracks, by largest remainder; ties go to the track named first."""
+    """How perspectives are distributed over tracks, by largest remainder; ties go to the track listed first."""
 
     standard: Weight = 50
-    """Perspectives that go by the usual sources."""
+    """Perspectives that use the usual sources."""
     independent: Weight = 25
-    """Perspectives that go by sources of their own."""
+    """Perspectives that use independent sources."""
     contrarian: Weight = 25
-    """Perspectives that look for what speaks against it."""
+    """Perspectives that look for counterevidence."""
 
     @model_validator(mode="after")
     def _some(self) -> Self:
@@ -1102,7 +1104,7 @@ class TrackShares(Record):
 
 
 class ContractDefaults(Record):
-    """What a perspective's prompt contract says unless somebody says otherwise."""
+    """Defaults of a perspective's prompt contract."""
 
     max_words: Positive = 900
     """Words of an output."""
@@ -1113,18 +1115,20 @@ class ContractDefaults(Record):
     fetch_calls: Whole = 6
     """Pages that an agent may fetch."""
     must_include_sections: Items[NonEmpty] = ("Findings", "Sources", "Gaps")
-    """Headings that an output must have."""
+    """Required headings of an output."""
 
 
 class PivotPolicy(Record):
-    """When a second wave is worth it: one P0, or so many P1, or so many gaps of which so many are P1 or P2."""
+    """When a second wave is worth it: enough P0 gaps, enough P1 gaps, or enough gaps with enough P1 or P2 among
+    them.
+    """
 
     p0_min: Positive = 1
-    """Gaps of priority P0 that are enough."""
+    """Gaps of priority P0 that suffice."""
     p1_min: Positive = 2
-    """Gaps of priority P1 that are enough."""
+    """Gaps of priority P1 that suffice."""
     gaps_min: Positive = 4
-    """Gaps that are enough, whatever their priority, if `gaps_p1_p2_min` of them are P1 or P2."""
+    """Gaps of any priority that suffice if `gaps_p1_p2_min` of them are P1 or P2."""
     gaps_p1_p2_min: Positive = 3
     """Gaps of priority P1 or P2 that must be among the `gaps_min`."""
 
@@ -1140,69 +1144,71 @@ class ResearchPolicy(Record):
     contract: ContractDefaults = ContractDefaults.model_construct()
     pivot: PivotPolicy = PivotPolicy.model_construct()
     agent_types: Items[NonEmpty] = ("ClaudeResearcher", "GeminiResearcher", "PerplexityResearcher", "GrokResearcher")
-    """The agents that exist, unless the run says which."""
+    """The available agents; the default of a run."""
     perspectives_min: Positive = 3
-    """A question of one sentence gets so many; each further sentence gets one more, up to the limits."""
+    """Perspectives of a one-sentence question; each further sentence adds one, up to the limits."""
 
     output_bytes_max: Positive = 4 * 1024 * 1024
-    """An agent's output over this is refused before it is read."""
+    """Larger outputs of an agent are refused before they are read."""
     attempts_max: Positive = 3
-    """After so many outputs that break the contract, a perspective takes no more: it is given up, or the run is."""
+    """Outputs in breach of the contract after which a perspective accepts no more: it is dropped, or the run is."""
     sources_max: Positive = 2_000
     """Different sources in one run."""
     snippet_chars_max: Positive = 600
-    """Of a source's text in citations.jsonl."""
+    """Characters of a source's text in citations.jsonl."""
     claims_checked_max: Positive = 400
-    """Sentences of one output that are checked against their sources; the first by rank."""
+    """Sentences of one output checked against their sources; the first by rank."""
     claim_chars_max: Positive = 600
-    """A longer sentence is no key claim."""
+    """Longer sentences cannot be key claims."""
     claim_words_min: Positive = 4
-    """A shorter one says too little (a Han or kana character counts as half a word)."""
+    """Words of the shortest key claim (a Han or kana character counts as half a word)."""
     claim_cids_max: Positive = 5
-    """Citations that stand beside one claim."""
+    """Citations of one claim."""
     near_duplicate: Share = 0.9
-    """Overlap of words (Jaccard) from which a claim says what another says already."""
+    """Overlap of words (Jaccard) from which a claim repeats another."""
     gaps_max: Positive = 20
     """Gaps that are kept of one output."""
     flagged_max: Positive = 12
     """Claims of one perspective that are listed as not supported; the rest are counted."""
     unchecked_confidence: Annotated[Integer, Field(ge=0, le=100)] = 25
-    """Of a claim whose source may be cited but has no text to check against."""
+    """Confidence of a claim whose source may be cited but has no text to check against."""
     support_min: Share = 0.5
     """Confidence (0 to 1) below which a claim is not supported. Every claim that the checker calls supported has one
-    half: more than 0.5 asks for nearer wording."""
+    half: more than 0.5 requires closer wording.
+    """
 
     validated_share_min: Share = 0.9
     """Gate C: citations that are valid or paywalled."""
     invalid_share_max: Share = 0.1
     """Gate C: citations that are invalid."""
     accepted_share_min: Share = 0.5
-    """Gate B: perspectives whose output was accepted; each of the others must be given up with a reason."""
+    """Gate B: share of perspectives whose output was accepted; each of the others must be dropped with a reason."""
     summarised_share_min: Share = 0.9
     """Gate D: perspectives with a summary."""
     report_sections: Items[NonEmpty] = ("Summary", "Findings", "Limitations", "Sources")
-    """Gate E: what a report must have, unless the check is told otherwise."""
+    """Gate E: default sections of a report."""
 
 
 # -- policy ---------------------------------------------------------------------------------------------
 
 
 class LedgerPolicy(Record):
-    """What the door of the ledger does."""
+    """Checks, limits and indexing at admission to the ledger."""
 
     redact_secrets: bool = True  # LG-10
     """Replace keys, tokens and card numbers before anything is hashed or stored."""
     flag_instructions: bool = True  # LG-08
     """Flag text from tools and outside that reads like instructions."""
     inline_bytes_max: Positive = 64 * 1024  # LG-09
-    """Content over this lies in a blob."""
+    """Larger content is stored in a blob."""
     content_bytes_max: Positive = 32 * 1024 * 1024
-    """Content over this is refused."""
+    """Larger content is refused."""
     body_bytes_max: Positive = 1024 * 1024
     """Metadata, tags, entities and tool arguments together, as canonical JSON."""
     analysis_chars_max: Positive = 64 * 1024
-    """Characters of an event that are analysed for sentences, dates, names and facts. What stands behind them is stored
-    and found by its words."""
+    """Characters of an event that are analysed for sentences, dates, names and facts. The rest is stored and found by
+    its words.
+    """
     analysis_pieces_max: Positive = 4_096
     """Sentences, clauses and lines of an event that are analysed; the rest is stored and found by its words."""
     batch_entries_max: Positive = 100_000
@@ -1210,13 +1216,15 @@ class LedgerPolicy(Record):
     index_turns: bool = True
     """Index messages and tool results as they are written, so that `search` finds them."""
     embed_in_background: bool = True
-    """Make vectors in a thread of the process that writes, where it has an embedder; without it upkeep makes them."""
+    """Make vectors in a background thread of the writing process, if it has an embedder; otherwise upkeep makes
+    them.
+    """
     clock_back_ms_max: Annotated[Integer, Field(ge=0)] = 300_000
-    """How far the clock may step back within a session before we refuse; less is held."""
+    """Clock steps back within a session beyond this are refused; smaller ones are held."""
 
 
 class Policy(Record):
-    """Everything that can be tuned. `policy_id` names it, `digest` pins it."""
+    """All tunable settings. `policy_id` names it, `digest` pins it."""
 
     policy_id: str = "default"
     schema_version: Literal["policy.v1"] = "policy.v1"
@@ -1238,7 +1246,7 @@ class Policy(Record):
 
     @classmethod
     def from_earlier(cls, value: dict[str, Any]) -> Self:
-        """A policy as some version wrote it, less the settings that this one does not have."""
+        """Load a policy that another version wrote, without settings that this version lacks."""
         return cls.from_wire(_known_settings(cls, value))
 
     @cached_property
@@ -1247,7 +1255,7 @@ class Policy(Record):
 
     @cached_property
     def written(self) -> Written:
-        """`to_wire` as canonical JSON: it is stored with every build."""
+        """`to_wire` as canonical JSON, stored with every build."""
         return Written(canonical_text(self.to_wire()))
 
 
@@ -1268,7 +1276,7 @@ _POLICY_HINT = "give a muniment.Policy, or an object of what differs from the de
 
 
 def policy_given(given: Policy | Mapping[str, Any]) -> Policy:
-    """A policy as it is, or of an object that names what differs from the default."""
+    """Return a policy unchanged, or build one from an object with the differences from the default."""
     if isinstance(given, Policy):
         return given
     if not isinstance(given, Mapping):
@@ -1280,7 +1288,7 @@ def policy_given(given: Policy | Mapping[str, Any]) -> Policy:
 
 
 def policy_named(own: Policy, given: str | Policy | Mapping[str, Any]) -> Policy:
-    """The store's own policy, where `given` is its id; else the policy that `given` is or describes."""
+    """Return the store's own policy if `given` is its id; else the policy that `given` is or describes."""
     if not isinstance(given, str):
         return policy_given(given)
     if given not in ("default", own.policy_id):

@@ -842,7 +842,7 @@ def put_keys(tx: Transaction, rows: Sequence[IdempotencyKeyRow]) -> None:
 
 
 def written_before(tx: Transaction, batch: Batch) -> dict[int, LedgerEntry]:
-    """Return, by place, the entries earlier calls wrote under the same idempotency keys, which are locked from here on."""
+    """Return, by place, the entries written earlier under the same idempotency keys, which stay locked from here on."""
     user_id, tenant_id = batch.scope.user_id, batch.scope.tenant_id
     tx.do(LockAll([("idempotency", user_id, named) for named in sorted({key[0].hex() for key in batch.keys if key})]))
     found: dict[int, LedgerEntry] = {}

@@ -96,7 +96,7 @@ def head_after(entry: EntryRow) -> Head:
 
 @remembered(256)
 def _header_start(tenant_id: str, user_id: str, agent_id: str, session_id: str, run_id: str) -> str:
-    """Return the canonical text of a header up to the run's id, which all entries of a run share and is encoded once."""
+    """Return the canonical text of a header up to the run's id, which all entries of a run share."""
     return canonical_text(["muniment.entry.v1", tenant_id, user_id, agent_id, session_id, run_id])[:-1]
 
 

@@ -486,7 +486,7 @@ def _listed(row: L, placed_at: str, *, is_last: bool) -> L:
 
 
 def _owner_of_list(row: ItemRow | _Place) -> str | None:
-    """Return whose list shows an item. Items without a user belong to an agent or the tenant, under the bank's names."""
+    """Return whose list shows an item. One without a user belongs to an agent or the tenant, by the bank's names."""
     if row.kind not in LISTED:
         return None
     if row.kind in _OF_RUN:

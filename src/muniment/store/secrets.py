@@ -168,9 +168,7 @@ _CHAINED = re.compile(r"(?P<keep>\[redacted:[a-z_]+\])[A-Za-z0-9_+/.~-]{16,}+=*"
 
 
 def may_hold_secret(text: str) -> bool:
-    """Return whether this JSON text may hold a secret: a cheap test that never misses what `redact_value` would
-    find.
-    """
+    """Return whether this JSON text may hold a secret: a cheap test without false negatives."""
     lowered = text.lower()
     for hint in _HINTS:  # a loop: every text that is written comes by here, and `any` takes half as long again
         if hint in lowered:

@@ -282,9 +282,7 @@ class _TenantCheck:
     # -- chains
 
     def _walk_chains(self, cursor: VerifyCursor) -> VerifyCursor | None:
-        """Walk the sessions after a place. Sessions and entries come in the same order, so one pass over each
-        suffices.
-        """
+        """Walk the sessions after a place. Sessions and entries share one order, so one pass over each suffices."""
         place = cursor.place
         entries = stream(self.reader, ENTRIES, order=_BY_SESSION, after=(*place, _AFTER_ALL) if place else None)
         groups = groupby(entries, key=lambda row: (row.user_id, row.session_id))

@@ -396,7 +396,7 @@ def _bound(where: tuple[Condition, ...]) -> set[str]:
 
 
 def without_bound(shape: Shape, op: Select) -> Select | None:
-    """Drop from the order its leading columns that are bound to one value; None if no row can come after its `after`."""
+    """Drop the order's leading columns that are bound to one value; None if no row can come after its `after`."""
     values = {name: value for name, comparison, value in op.where if comparison == "="}
     order, after = op.order or shape.spec.key, op.after
     place = 0

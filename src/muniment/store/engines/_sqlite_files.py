@@ -367,7 +367,7 @@ class Connections:
                 self._lock.release()
 
     def refuse_vanished(self) -> None:
-        """Refuse a removed, renamed or replaced file: SQLite would go on writing to it, and those writes would be lost."""
+        """Refuse a removed, renamed or replaced file: SQLite would go on writing to it, and the writes be lost."""
         file, log = _identity(self._path), _identity(f"{self._path}-wal")
         if file is None or file != self._file or (self._log is not None and log != self._log):
             raise StorageLost(
@@ -712,7 +712,7 @@ def _prepare(place: FileTarget) -> tuple[FileTarget, int]:
 
 
 def _prepare_immutable(place: FileTarget, deadline: float) -> tuple[FileTarget, int]:
-    """Prepare a file in a read-only folder: a write-ahead log cannot be opened there, but a closed store can be read."""
+    """Prepare a file in a read-only folder: no write-ahead log can be opened there, but a closed store can be read."""
     log = place.path + "-wal"
     if os.path.exists(log) and os.path.getsize(log) > 0:
         raise StorageFailure(

@@ -115,7 +115,7 @@ def _files(place: FileTarget) -> list[tuple[str, str]]:
 
 
 def traces_of(needles: Iterable[bytes]) -> list[bytes]:
-    """Return each needle, or the parts that identify a cut or half overwritten one: halves, or stretches of 64 bytes."""
+    """Return each needle, or the parts that identify a cut or half overwritten one: halves, or runs of 64 bytes."""
     traces: dict[bytes, None] = {}
     for needle in needles:
         if len(needle) > _PART_BYTES:

@@ -359,7 +359,7 @@ def _coders(column: Column) -> tuple[Callable[[Any], Value], Callable[[Any], Val
 
 
 def value_encoder(column: Column, names: NameLookup) -> Callable[[Any], Value] | None:
-    """Return the encoder that makes a condition's value comparable with stored ones; None if they are stored unchanged."""
+    """Return the encoder that makes a condition's value comparable with stored ones; None if none is needed."""
     if column.form == "plain" or column.form in OPAQUE:
         return None
     return names.number_of if column.form == "name" else _coders(column)[0]

@@ -560,7 +560,7 @@ class PostgresEngine:
         smallest, largest = sizes
 
         def configure(connection: Connection) -> None:
-            """Bind the session itself as well, where it is ours alone, so that it is bound outside of transactions too."""
+            """Bind the session itself too, where it is ours alone, so that it is bound outside of transactions."""
             if role is not None and not is_pooled:
                 connection.execute(f'SET ROLE "{role}"')
             if is_replica:  # the primary can be asked instead

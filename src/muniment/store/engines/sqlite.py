@@ -286,7 +286,7 @@ class SqliteEngine:
 
     @staticmethod
     def _roll_back(connections: Connections, connection: sqlite3.Connection) -> None:
-        """Roll back. A full disk may have done so already; a connection that cannot is dropped, which rolls back too."""
+        """Roll back. A full disk may have done so already; a connection that cannot is dropped, which does too."""
         if not connection.in_transaction:
             return
         try:
