@@ -95,7 +95,7 @@ _ISSUE_CHARS_MAX = 200
 
 
 class Issue(NamedTuple):
-    """One thing wrong at one place of a document; `path` is a JSONPath such as `$.meta.budget`."""
+    """One fault at one place of a document; `path` is a JSONPath such as `$.meta.budget`."""
 
     path: str
     message: str
@@ -111,7 +111,7 @@ class MunimentError(Exception):
     code: ClassVar[str] = "error"
     status: ClassVar[int] = 500
     usual_hint: ClassVar[str] = "this is a defect; please report it"
-    """What to do, where an instance does not say it better."""
+    """Default advice, unless an instance has a better hint."""
 
     def __init__(
         self,
@@ -136,14 +136,14 @@ class MunimentError(Exception):
         return f"{self.message}{where}"
 
     def within(self, place: str) -> Self:
-        """This error, of a part of what was given: its paths begin at `place`, such as `$[3]`."""
+        """Return this error relative to the whole input: its paths begin at `place`, such as `$[3]`."""
         self.path = f"{place}{(self.path or '$')[1:]}"
         for issue in self.details.get("issues", ()):
             issue["path"] = f"{place}{issue['path'][1:]}"
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """The one shape every surface shows. Absent parts are absent."""
+        """Return the one form every surface shows. Absent parts are absent."""
         parts = {"path": self.path, "hint": self.hint or None, "details": self.details or None}
         present = {name: part for name, part in parts.items() if part is not None}
         return {"code": self.code, "message": self.message, **present}
@@ -188,7 +188,7 @@ class InvalidRecord(InvalidInput):
         return tuple(Issue(**issue) for issue in self.details.get("issues", ()))
 
     def __str__(self) -> str:
-        """The message and the first issues, in one line; `issues` has them all, uncut."""
+        """Return the message and the first issues, in one line; `issues` has them all, uncut."""
         issues = self.details.get("issues", ())
         if not issues:
             return super().__str__()
@@ -220,14 +220,14 @@ class UnsafeFile(InvalidInput):
 
 
 class LessonRefused(InvalidInput):
-    """`details.reason` says why, as one word."""
+    """`details.reason` gives the reason, as one word."""
 
     code = "lesson_refused"
     usual_hint = "say in one sentence what helps, when, and cite the events that show it"
 
 
 class IllConditioned(InvalidInput):
-    """`details.condition_number` says how much, where it is finite."""
+    """`details.condition_number` gives the degree, if finite."""
 
     code = "ill_conditioned"
     usual_hint = "ask for less at once, choose probes that differ more, or measure with more repeats"
@@ -280,7 +280,7 @@ class RunFinished(Conflict):
 
 
 class RunLocked(Conflict):  # CS-08
-    """`details["validation"]` says what did not hold."""
+    """`details["validation"]` lists the failed checks."""
 
     code = "run_locked"
     usual_hint = "the details say what did not hold; `muniment run` opens it again"
@@ -304,7 +304,7 @@ class ClockWentBack(Conflict):
 
 
 class MessagesDiffer(Conflict):
-    """`details` says at which message, what was recorded there, and what was given."""
+    """`details` gives the message's index, what was recorded there, and what was given."""
 
     code = "messages_differ"
     usual_hint = "a list may grow; one that was edited or cut is recorded in a session of its own"
@@ -322,7 +322,7 @@ class Forbidden(MunimentError):
 
 
 class Refused(MunimentError):
-    """What a server says before it has looked at anything."""
+    """Refused by a server before it processed anything."""
 
     code = "refused"
     status = 400
@@ -336,7 +336,7 @@ class Unauthorized(Refused):
 
 
 class RateLimited(Refused):
-    """`details.retry_after_s` says when to come back."""
+    """`details.retry_after_s` gives the waiting time."""
 
     code = "rate_limited"
     status = 429
@@ -349,7 +349,7 @@ class UnknownRoute(Refused):
 
 
 class WrongMethod(Refused):
-    """`details.allowed` are those it takes."""
+    """`details.allowed` are the accepted ones."""
 
     code = "wrong_method"
     status = 405
@@ -368,7 +368,7 @@ class TooSlow(Refused):
 
 
 class QueueFull(Refused):
-    """`details.retry_after_s` says when to come back."""
+    """`details.retry_after_s` gives the waiting time."""
 
     code = "queue_full"
     status = 429
@@ -382,7 +382,7 @@ class Overloaded(QueueFull):
 
 
 class Stopped(MunimentError):
-    """Whoever asked has gone. What was committed before stays; of what was not, nothing was written."""
+    """The caller has gone. Earlier commits stay; nothing else was written."""
 
     code = "stopped"
     status = 499
@@ -414,7 +414,7 @@ class ChainBroken(IntegrityFailure):
 
 
 class StoreDamaged(IntegrityFailure):
-    """What was read is not what was written. `details` name the entry or item; nothing of it is handed out."""
+    """The data read differ from what was written. `details` name the entry or item; nothing of it is returned."""
 
     code = "store_damaged"
     usual_hint = (
@@ -553,7 +553,7 @@ class Interrupted(MunimentError):
 
 
 class AnswerNotRecorded(MunimentError):
-    """Of a wrapped client that fails closed. `answer` is what the client answered; the cause says what failed."""
+    """Raised by a wrapped client that fails closed. `answer` is the client's answer; the cause is the failure."""
 
     code = "answer_not_recorded"
     status = 503

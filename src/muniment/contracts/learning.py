@@ -87,14 +87,14 @@ class TacticInjection(OpenRecord):
 
 
 class TacticEvidence(OpenRecord):
-    """Where a tactic was learnt."""
+    """Where a tactic was learned."""
 
     trace_ids: Items[str] | None = None
     verifier_ids: Items[str] | None = None
 
 
 class TacticMetrics(OpenRecord):
-    """How a tactic fared."""
+    """Outcome statistics of a tactic."""
 
     pass_p_hat: Number | None = None
     efficiency_est: Number | None = None
@@ -104,7 +104,7 @@ class TacticMetrics(OpenRecord):
 
 
 class ConditionalTactic(RulecraftRecord):  # RC-13
-    """When this, try that (kind `ConditionalTacticRecord`). Not a rule, and never promoted as one."""
+    """A tactic for a condition (kind `ConditionalTacticRecord`). Not a rule, and never promoted as one."""
 
     tactic_id: str
     created_at: str
@@ -124,7 +124,7 @@ class ConditionalTactic(RulecraftRecord):  # RC-13
 
 
 class ReuseBufferStats(OpenRecord):
-    """How full the buffer is."""
+    """Fill levels of the buffer."""
 
     seed_size: Integer | None = None
     tactic_size: Integer | None = None
@@ -132,7 +132,7 @@ class ReuseBufferStats(OpenRecord):
 
 
 class ReuseBuffer(RulecraftRecord):
-    """Seeds and tactics side by side, never mixed."""
+    """Seeds and tactics, kept apart."""
 
     buffer_id: str
     policy_id: str
@@ -144,7 +144,7 @@ class ReuseBuffer(RulecraftRecord):
 
 
 class ReuseSelectMeta(RulecraftRecord):
-    """Which seed was chosen and by what score."""
+    """The chosen seed, and its score."""
 
     enabled: Absent[bool] = None
     policy: Absent[str] = None
@@ -216,7 +216,7 @@ class ReasoningBank(RulecraftRecord):
 
 
 class MemoryRecallRequest(RulecraftRecord):  # RC-08
-    """What is asked of the stores."""
+    """A query to the memory stores."""
 
     request_id: str
     trace_id: str | None = None
@@ -256,14 +256,14 @@ FoldTriggerKind = Literal["end_of_run", "phase_shift", "ws_overflow", "budget_hi
 
 
 class FoldTrigger(OpenRecord):  # RC-10
-    """Why a fold took place: the contract's reasons, and `budget_hit`."""
+    """Reason for a fold: the contract's reasons, and `budget_hit`."""
 
     kind: Absent[FoldTriggerKind] = None
     details: str | None = None
 
 
 class FoldProducts(OpenRecord):
-    """What a fold made, by id: candidates, never promotions."""
+    """The products of a fold, by id: candidates, never promotions."""
 
     reasoning_ids: Items[str] | None = None
     rule_draft_ids: Items[str] | None = None
@@ -271,7 +271,7 @@ class FoldProducts(OpenRecord):
 
 
 class FoldResult(RulecraftRecord):
-    """What was folded and what came of it."""
+    """The inputs and results of a fold."""
 
     fold_id: str
     created_at: str
@@ -306,7 +306,7 @@ class MemoryAction(OpenRecord):  # RC-06
 
 
 class MemoryActionPlan(RulecraftRecord):  # RC-11
-    """What shall be done to the stores, all or nothing."""
+    """Actions planned on the stores, all or nothing."""
 
     plan_id: str
     created_at: str
@@ -319,7 +319,7 @@ class MemoryActionPlan(RulecraftRecord):  # RC-11
 
 
 class MemoryActionRecord(RulecraftRecord):
-    """What was done of a plan. `target_store` is an open string here."""
+    """The applied actions of a plan. `target_store` is an open string here."""
 
     op_id: str
     created_at: str

@@ -1,8 +1,8 @@
 """MemoryPacket v1 (000): the cited context handed to a planner, a tool or a responder.
 
-Shape alone, exactly as the document's JSON Schema closes and opens each object. The rules that need more than
-one field at a time (MP-07, MP-09, MP-12, MP-13) are in `contracts.semantics`. Defaults of the document fill
-nothing in: what is not there is absent (X-03).
+Structure only, exactly as the document's JSON Schema closes and opens each object. The rules that need more than one
+field at a time (MP-07, MP-09, MP-12, MP-13) are in `contracts.semantics`. Defaults of the document are never filled in:
+missing fields are absent (X-03).
 """
 
 from typing import Annotated, Literal
@@ -33,7 +33,7 @@ MaxTokens = Annotated[int, Numeric(integral=True, minimum=256)]
 
 
 class PacketScope(Record):
-    """Whose packet this is; tenant_id may be left out."""
+    """The owner of the packet; tenant_id may be left out."""
 
     tenant_id: Absent[str] = None
     user_id: NonEmpty
@@ -77,7 +77,7 @@ class PacketBudget(Record):
 
 
 class PacketMeta(Record):  # MP-02
-    """What the packet is for, for whom, and within which budget."""
+    """The packet's purpose, recipient and budget."""
 
     schema_version: Literal["v1"]
     scope: PacketScope
@@ -93,7 +93,7 @@ class PacketMeta(Record):  # MP-02
 
 
 class PlanStep(Record):
-    """One step of the plan."""
+    """One plan step."""
 
     step: str
     status: Literal["todo", "in_progress", "done"]
@@ -107,14 +107,14 @@ class ToolEvidence(Record):  # MP-05
 
 
 class Decision(OpenRecord):
-    """A decision taken, with the event it goes back to."""
+    """A decision, with the event it is based on."""
 
     statement: str
     evidence_id: Absent[str] = None
 
 
 class Risk(OpenRecord):
-    """A risk and what would soften it."""
+    """A risk and its mitigation."""
 
     risk: str
     mitigation: Absent[str] = None
@@ -134,7 +134,7 @@ class WorkingState(OpenRecord):  # MP-04
 
 
 class KeyQuote(Record):
-    """Words taken from an event, verbatim."""
+    """A verbatim quote of an event."""
 
     evidence_id: str
     quote: str
@@ -152,7 +152,7 @@ class ConversationTurn(Record):
 
 
 class OpenLoop(Record):
-    """A question that is still to be answered."""
+    """An open question."""
 
     question: str
     owner: Absent[Literal["user", "agent", "system"]] = None
@@ -161,7 +161,7 @@ class OpenLoop(Record):
 
 
 class ShortTerm(Record):  # MP-05
-    """Working state and the run of the conversation."""
+    """Working state and the conversation so far."""
 
     working_state: WorkingState
     rolling_summary: str
@@ -175,7 +175,7 @@ class ShortTerm(Record):  # MP-05
 
 
 class Validity(Record):
-    """When a fact holds; `valid_to: null` is without end."""
+    """Validity period of a fact; `valid_to: null` means unbounded."""
 
     valid_from: Absent[Timestamp] = None
     valid_to: Timestamp | None = None
@@ -196,7 +196,7 @@ class Fact(Record):  # MP-06
 
 
 class Procedure(Record):  # MP-10
-    """How to go about a task type."""
+    """Instructions for a task type."""
 
     procedure_id: str
     task_type: NonEmpty
@@ -207,7 +207,7 @@ class Procedure(Record):  # MP-10
 
 
 class TimeSpan(Record):
-    """When an episode took place; without an end it is a moment."""
+    """Period of an episode; without an end it is a moment."""
 
     start: Timestamp
     end: Absent[Timestamp] = None
@@ -240,7 +240,7 @@ class LongTerm(Record):  # MP-09
 
 
 class UsagePolicy(Record):  # MP-12
-    """Whether a validated insight may stand before a responder."""
+    """Permission to show a validated insight to a responder."""
 
     allow_in_responder: bool
 
@@ -260,7 +260,7 @@ class InsightItem(Record):
 
 
 class Insight(Record):
-    """What is supposed but not known."""
+    """Hypotheses, as opposed to facts."""
 
     usage_policy: UsagePolicy
     hypotheses: Items[InsightItem]
@@ -281,7 +281,7 @@ class Citation(Record):  # MP-13
 
 
 class Degradation(Record):
-    """One step down of raw → quote → summary → ref."""
+    """One step down the ladder raw → quote → summary → ref."""
 
     section: str
     action: str
@@ -289,14 +289,14 @@ class Degradation(Record):
 
 
 class Omission(Record):
-    """What did not fit, and why."""
+    """Content that did not fit, and why."""
 
     item: str
     reason: str
 
 
 class BudgetReport(Record):  # MP-14
-    """How the budget was spent."""
+    """Token use by section."""
 
     max_tokens: MaxTokens
     used_tokens_est: Count
@@ -321,7 +321,7 @@ class ConflictNote(OpenRecord):
 
 
 class Explain(Record):  # MP-15
-    """Why this and not that."""
+    """Reasons for the selection."""
 
     selected: Items[str]
     omitted: Items[OmittedItem]
@@ -331,7 +331,7 @@ class Explain(Record):  # MP-15
 
 
 class MemoryPacket(Record):  # MP-01
-    """The seven sections, always all of them."""
+    """A packet with all seven sections, always present."""
 
     meta: PacketMeta
     short_term: ShortTerm

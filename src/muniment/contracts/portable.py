@@ -1,9 +1,8 @@
-"""Portable memory v1: one neutral file for a user's memory, with the evidence that it rests on.
+"""Portable memory v1: a neutral file format for a user's memory, with its evidence.
 
-JSON lines. Each line is an object with one key, which says what it is: the header first, then sessions, messages,
-memories, facts and summaries, and the end with counts and a digest. A message or memory stands before what rests on it.
-What was deleted is not in it. Shape alone: how the lines belong together is checked where they are read
-(`moving.portable`).
+JSON lines. Each line is an object with one key, which names its type: the header first, then sessions, messages,
+memories, facts and summaries, and the end with counts and a digest. A message or memory comes before its dependents.
+Deleted content is not included. Structure only: consistency between lines is checked by the reader (`moving.portable`).
 """
 
 from typing import Literal
@@ -40,7 +39,7 @@ VERSION: Literal[1] = 1
 
 
 class PortableHeader(Record):
-    """The first line: which format, whose memory, written when and by what."""
+    """The first line: format, owner, time and writer."""
 
     format: Literal["muniment.portable"]
     version: Literal[1]
@@ -59,7 +58,7 @@ class PortableSession(Record):
 
 
 class PortableMessage(Record):
-    """What was said, verbatim. `sha256` is over the UTF-8 bytes of the content, so that a reader can check it."""
+    """A message, verbatim. `sha256` is over the UTF-8 bytes of the content, so that a reader can check it."""
 
     id: IdText
     session_id: IdText
@@ -72,14 +71,14 @@ class PortableMessage(Record):
     entities: Absent[Items[str]] = None
     metadata: Absent[JsonObject] = None
     tool: Absent[JsonObject] = None
-    """Of a tool's result: its name, its arguments, and whether it worked."""
+    """For a tool's result: its name, its arguments, and whether it worked."""
     trust: Absent[Trust] = None
     origin: Absent[Origin] = None
-    """Where the exporting store had it from, unless it was observed there."""
+    """Source from which the exporting store imported it; absent if observed there."""
 
 
 class PortableMemory(Record):
-    """A note that a system keeps in words of its own, such as a memory of mem0. Never what somebody said."""
+    """A note that a system keeps in its own words, such as a memory of mem0. Never a verbatim message."""
 
     id: IdText
     text: str
@@ -89,35 +88,35 @@ class PortableMemory(Record):
     origin: Origin
     session_id: Absent[IdText] = None
     speaker: Absent[str] = None
-    """What it was kept as there, such as a block `human`."""
+    """Its category there, such as a block `human`."""
     metadata: Absent[JsonObject] = None
 
 
 class PortableAssertion(Record):
-    """One saying of a fact, and the evidence it rests on, by id."""
+    """One assertion of a fact, and its evidence, by id."""
 
     sources: Items[IdText]
     order: Count
-    """Its place among all assertions of the file: what contradicts is decided in this order."""
+    """Its place among all assertions of the file: contradictions are resolved in this order."""
     since: Timestamp
     confidence: Absent[Confidence] = None
     trust: Absent[Trust] = None
     valid_from: Absent[Timestamp] = None
     valid_to: Absent[Timestamp] = None
     quote: Absent[str] = None
-    """Words that stand in one of the sources."""
+    """Words quoted from one of the sources."""
     notes: Absent[str] = None
 
 
 class PortableObjection(Record):
-    """Somebody disputed a fact."""
+    """A dispute of a fact."""
 
     sources: Items[IdText]
     reason: Absent[str] = None
 
 
 class PortableFact(Record):
-    """A keyed statement with everything that was said for it, and how it stands. Its history: the facts of its key."""
+    """A keyed statement with all its assertions and its status. The facts of its key form its history."""
 
     id: IdText
     key: IdText
@@ -133,7 +132,7 @@ class PortableFact(Record):
 
 
 class PortableSummary(Record):
-    """A summary of a session that a caller gave, and what it rests on."""
+    """A caller's summary of a session, and its sources."""
 
     session_id: IdText
     text: str
@@ -142,16 +141,16 @@ class PortableSummary(Record):
 
 
 class PortableEnd(Record):
-    """The last line: how many lines of each kind, and the SHA-256 (hex) over the bytes of every line before it."""
+    """The last line: number of lines of each kind, and the SHA-256 (hex) over the bytes of all lines before it."""
 
     counts: dict[str, Count]
     digest: str
     left_out: Absent[dict[str, Count]] = None
-    """What the exporting store holds of this user that the format has no place for, by kind."""
+    """Counts, by kind, of this user's data that the format cannot hold."""
 
 
 class PortableLine(Record):  # MV-01
-    """One line of a portable file: exactly one of these."""
+    """One line of a portable file, with exactly one of these fields."""
 
     header: Absent[PortableHeader] = None
     session: Absent[PortableSession] = None

@@ -1,6 +1,5 @@
-"""What a run leaves: its event log, verdicts, trace capsules, rollout summaries, and the actions of its sandbox.
-
-Rulecraft v0.5.15.
+"""Artifacts of a run: its event log, verdicts, trace capsules, rollout summaries, and sandbox actions (Rulecraft
+v0.5.15).
 """
 
 from typing import Literal
@@ -23,7 +22,7 @@ class VerifierScores(OpenRecord):
 
 
 class VerifierResult(RulecraftRecord):  # RC-01
-    """One verification of one answer. Whether it is a PASS is worked out by one function, never a field."""
+    """One verification of one answer. PASS is computed by one function, and is never a field."""
 
     verifier_id: str
     verdict: Verdict
@@ -40,7 +39,7 @@ class VerifierResult(RulecraftRecord):  # RC-01
 
 
 class FGFCEvidence(OpenRecord):
-    """Where a unit's verdict comes from."""
+    """Evidence of a unit's verdict."""
 
     source: Absent[Literal["x_ref", "artifact", "tool"]] = None
     ref: Absent[str] = None
@@ -48,7 +47,7 @@ class FGFCEvidence(OpenRecord):
 
 
 class FGFCUnit(OpenRecord):
-    """One sentence or atomic claim, judged."""
+    """The verdict on one sentence or atomic claim."""
 
     unit_id: Absent[str] = None
     text: Absent[str] = None
@@ -60,7 +59,7 @@ class FGFCUnit(OpenRecord):
 
 
 class FGFCOverall(OpenRecord):
-    """How many units of each verdict."""
+    """Number of units of each verdict."""
 
     supported: Integer | None = None
     refuted: Integer | None = None
@@ -75,7 +74,7 @@ class FGFCMetrics(OpenRecord):
 
 
 class FGFCReport(RulecraftRecord):  # RC-17
-    """A fine-grained fact check: where an answer is wrong, how, and by what evidence."""
+    """A fine-grained fact check: locations, kinds and evidence of an answer's errors."""
 
     mode: Absent[Literal["infi_check_v1"]] = None
     unitization: Absent[Literal["sentence", "atomic_claim"]] = None
@@ -88,7 +87,7 @@ class FGFCReport(RulecraftRecord):  # RC-17
 
 
 class RolloutRepr(OpenRecord):
-    """Where the summary stands in representation space."""
+    """The summary's place in representation space."""
 
     encoder_id: str | None = None
     dim: Integer | None = None
@@ -96,14 +95,14 @@ class RolloutRepr(OpenRecord):
 
 
 class VerifierMirror(OpenRecord):
-    """The verifier's word at the time of the summary."""
+    """The verifier's result at the time of the summary."""
 
     verdict: Absent[Verdict] = None
     outcome: Absent[Outcome] = None
 
 
 class CompactionPolicy(OpenRecord):
-    """How a rollout was summarised. Nothing to do with a run's snapshots."""
+    """Method of a rollout's summary. Unrelated to a run's snapshots."""
 
     max_tokens: Integer | None = None
     forbid_cot: bool
@@ -111,7 +110,7 @@ class CompactionPolicy(OpenRecord):
 
 
 class RolloutSummary(RulecraftRecord):  # RC-20
-    """One attempt in a few lines; synthesis reads these and nothing else."""
+    """One attempt in a few lines, the only input of a synthesis."""
 
     summary_id: str
     trace_id: str
@@ -131,7 +130,7 @@ class RolloutSummary(RulecraftRecord):  # RC-20
 
 
 class PolicySignals(OpenRecord):
-    """What the router and the flow map saw."""
+    """Signals for the router and the flow map."""
 
     risk_score: Number | None = None
     opp_score: Number | None = None
@@ -147,7 +146,7 @@ class SelectedRuleMirror(OpenRecord):
 
 
 class ExperimentBlock(OpenRecord):
-    """Which experiment the run was part of."""
+    """The experiment the run was part of."""
 
     kind: Literal["policy_search", "execution_eval", "rule_evolve", "scaling_law"] | None = None
     harness_id: str | None = None
@@ -162,7 +161,7 @@ class ExperimentBlock(OpenRecord):
 
 
 class ReuseSelectBlock(OpenRecord):
-    """Which seed the run started from. `ReuseSelectMeta` is the same as a record of its own."""
+    """The seed the run started from. `ReuseSelectMeta` is the same as a record of its own."""
 
     enabled: bool | None = None
     policy: str | None = None
@@ -172,7 +171,7 @@ class ReuseSelectBlock(OpenRecord):
 
 
 class TreeSearchBlock(OpenRecord):  # RC-22
-    """What a guided tree search did."""
+    """Results of a guided tree search."""
 
     enabled: bool | None = None
     algo: str | None = None
@@ -195,7 +194,7 @@ class PraxisBlock(OpenRecord):
 
 
 class MemoryRecallBlock(OpenRecord):  # RC-08
-    """What a recall brought and what of it was used."""
+    """Results of a recall, and how they were used."""
 
     enabled: bool | None = None
     method: str | None = None
@@ -209,7 +208,7 @@ class MemoryRecallBlock(OpenRecord):  # RC-08
 
 
 class MemoryFoldBlock(OpenRecord):
-    """What a fold produced; `trigger_kind` is an open string here."""
+    """The products of a fold; `trigger_kind` is an open string here."""
 
     enabled: bool | None = None
     fold_id: str | None = None
@@ -224,7 +223,7 @@ class MemoryFoldBlock(OpenRecord):
 
 
 class MemoryActionsBlock(OpenRecord):
-    """Which memory actions were applied."""
+    """The applied memory actions."""
 
     enabled: bool | None = None
     plan_id: str | None = None
@@ -233,7 +232,7 @@ class MemoryActionsBlock(OpenRecord):
 
 
 class RunConfig(OpenRecord):
-    """What was jittered."""
+    """Varied parameters of a run."""
 
     seed_prompt: str | None = None
     tool_order: str | None = None
@@ -243,14 +242,14 @@ class RunConfig(OpenRecord):
 
 
 class RunBlock(OpenRecord):
-    """How the run was carried out. The block may be missing, its mode not."""
+    """The run's mode of execution. The block may be missing, its mode not."""
 
     mode: Literal["main", "sot", "matts", "kroll", "synth", "tree"]
     cfg: Absent[RunConfig] = None
 
 
 class SandboxBlock(OpenRecord):
-    """What happened in the sandbox, in counts."""
+    """Counts of sandbox activity."""
 
     enabled: bool | None = None
     image_id: str | None = None
@@ -266,14 +265,14 @@ class SandboxBlock(OpenRecord):
 
 
 class SynthInputs(OpenRecord):
-    """What a synthesis read."""
+    """Inputs of a synthesis."""
 
     used_trace_ids: Items[str] | None = None
     used_summary_ids: Items[str] | None = None
 
 
 class RunOutputs(OpenRecord):
-    """What the run gave, by reference."""
+    """The run's outputs, by reference."""
 
     y_ref: str | None = None
     rollout_summary: RolloutSummary | None = None
@@ -290,7 +289,7 @@ class EventLogVerifier(OpenRecord):
 
 
 class RunCost(OpenRecord):
-    """What the run cost."""
+    """Cost of the run."""
 
     latency_ms: Integer | None = None
     tokens_in: Integer | None = None
@@ -299,7 +298,7 @@ class RunCost(OpenRecord):
 
 
 class RolloutSelectBlock(OpenRecord):
-    """Which of K rollouts were chosen."""
+    """The chosen ones of K rollouts."""
 
     rollouts_n: Integer | None = None
     top_m: Integer | None = None
@@ -349,7 +348,7 @@ class EventLog(RulecraftRecord):  # RC-12, RC-27
 
 
 class TraceRefs(OpenRecord):
-    """Where the originals lie."""
+    """Locations of the originals."""
 
     x_ref: str | None = None
     injection_ref: str | None = None
@@ -359,7 +358,7 @@ class TraceRefs(OpenRecord):
 
 
 class TraceCapsule(RulecraftRecord):  # RC-12
-    """The context of a run, in references and not in text."""
+    """The context of a run, by reference rather than as text."""
 
     trace_id: str
     created_at: str
@@ -386,7 +385,7 @@ class SandboxCaps(OpenRecord):
 
 
 class SandboxPolicy(RulecraftRecord):
-    """What a sandbox is and may do."""
+    """Type and permissions of a sandbox."""
 
     enabled: Absent[bool] = None
     image_id: str | None = None
@@ -398,7 +397,7 @@ class SandboxPolicy(RulecraftRecord):
 
 
 class ActionObservation(OpenRecord):
-    """What an action gave back; digests, not text."""
+    """The result of an action, as digests rather than text."""
 
     ok: bool
     exit_code: Integer | None = None
@@ -417,7 +416,7 @@ class ActionIo(OpenRecord):
 
 
 class ActionNet(OpenRecord):
-    """What an action fetched."""
+    """Network fetches of an action."""
 
     used: bool | None = None
     fetch_n: Integer | None = None
@@ -425,7 +424,7 @@ class ActionNet(OpenRecord):
 
 
 class SandboxActionTrace(RulecraftRecord):
-    """One action in the sandbox; `args` are redacted before they stand here."""
+    """One action in the sandbox, with redacted `args`."""
 
     trace_id: str
     action_id: str

@@ -1,8 +1,8 @@
-"""The compaction snapshot (002): the one truth about a run's state, in pointers.
+"""The compaction snapshot (002): the authoritative state of a run, in pointers.
 
-Every listed key is stable, so every one is present (X-03); `policy_snapshot_ref` alone may be null. Whether a
-verified claim has a pointer and a conflict one on each side is checked by `contracts.semantics`, which never
-reads the document's own `validation` block.
+Every listed key is stable, so every one is present (X-03); `policy_snapshot_ref` alone may be null.
+`contracts.semantics` checks that a verified claim has a pointer and a conflict one on each side, without reading the
+document's own `validation` block.
 """
 
 from typing import Literal
@@ -16,18 +16,18 @@ class EvidencePointer(OpenRecord):  # CS-03
     evidence_id: str
     chunk_id: str
     span: ObjectArrayOrText
-    """`{start, end}` when we write it; "offsets or equivalent", so an array or a string, when we read it."""
+    """`{start, end}` when written; "offsets or equivalent", so an array or a string, when read."""
 
 
 class SnapshotCounts(OpenRecord):  # CS-10
-    """What happened since the last compaction."""
+    """Event counts since the last compaction."""
 
     steps_since_last_compaction: Integer
     counted_events_since_last_compaction: Integer
 
 
 class Claim(OpenRecord):  # CS-06
-    """A statement of the run with its duty of evidence; `status` is an open string. Not a `Fact`."""
+    """A statement of the run that requires evidence; `status` is an open string. Not a `Fact`."""
 
     claim_id: str
     status: str
@@ -45,7 +45,7 @@ class ClaimConflict(OpenRecord):  # CS-07
 
 
 class RunFailure(OpenRecord):
-    """Something that went wrong, where and why."""
+    """A failure, with its place and cause."""
 
     failure_id: str
     category: str
@@ -54,7 +54,7 @@ class RunFailure(OpenRecord):
 
 
 class SourceCoverage(OpenRecord):  # CS-04
-    """Which sources and chunks were seen and cited."""
+    """Sources and chunks seen and cited."""
 
     source_ids_seen: Items[str]
     chunk_ids_seen: Items[str]
@@ -80,7 +80,7 @@ class SnapshotCheck(OpenRecord):
 
 
 class SnapshotValidation(OpenRecord):  # CS-09
-    """What the writer's own validation said."""
+    """The writer's own validation results."""
 
     status: Literal["PASS", "FAIL"]
     checks: Items[SnapshotCheck]

@@ -1119,9 +1119,7 @@ class ContractDefaults(Record):
 
 
 class PivotPolicy(Record):
-    """When a second wave is worth it: enough P0 gaps, enough P1 gaps, or enough gaps with enough P1 or P2 among
-    them.
-    """
+    """When a second wave is worth it: enough P0 gaps, P1 gaps, or gaps with enough P1 or P2 among them."""
 
     p0_min: Positive = 1
     """Gaps of priority P0 that suffice."""
@@ -1216,9 +1214,7 @@ class LedgerPolicy(Record):
     index_turns: bool = True
     """Index messages and tool results as they are written, so that `search` finds them."""
     embed_in_background: bool = True
-    """Make vectors in a background thread of the writing process, if it has an embedder; otherwise upkeep makes
-    them.
-    """
+    """Make vectors in a background thread of the writing process, if it has an embedder; else upkeep does."""
     clock_back_ms_max: Annotated[Integer, Field(ge=0)] = 300_000
     """Clock steps back within a session beyond this are refused; smaller ones are held."""
 

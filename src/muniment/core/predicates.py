@@ -505,9 +505,7 @@ class Predicate:
 
     @cached_property
     def digest(self) -> str:
-        """Return a hash, equal for predicates that differ only in the order or repetition of what `&&` and `||`
-        join.
-        """
+        """Return a hash, equal for predicates that differ only in the order or repetition of `&&` and `||` parts."""
         return digest(print_tree(sorted_tree(self.tree)).encode()).hex()
 
     @cached_property

@@ -214,9 +214,7 @@ def runs_needed(target: float, after: Tally | None = None, confidence: float = 0
 
 
 def difference_bounds(candidate: Tally, baseline: Tally, confidence: float = 0.95) -> Bounds:
-    """Return bounds on candidate − baseline by Newcombe's hybrid of two score intervals; −1 to 1 where an arm is
-    empty.
-    """
+    """Return bounds on candidate − baseline by Newcombe's hybrid of score intervals; −1 to 1 if an arm is empty."""
     mine = wilson_bounds(candidate.passes, candidate.n, confidence)
     other = wilson_bounds(baseline.passes, baseline.n, confidence)
     p_mine, p_other = candidate.p_hat, baseline.p_hat
@@ -361,9 +359,7 @@ def check_shapes(a: float, b: float) -> None:
 
 
 def _log_power(x: float, y: float, a: float, b: float) -> float:
-    """Return ln of x^a y^b / B(a, b), y = 1 - x, measured from its peak at a/(a+b) so that large terms do not
-    cancel.
-    """
+    """Return ln of x^a y^b / B(a, b), y = 1 - x, measured from its peak a/(a+b) so large terms do not cancel."""
     total = a + b
     away = a * _log_ratio(x, a / total) + b * _log_ratio(y, b / total)
     rest = _stirling_rest(a) + _stirling_rest(b) - _stirling_rest(total)
@@ -657,9 +653,7 @@ def difference_sequence(candidate: Tally, baseline: Tally, alpha: float = 0.05) 
 
 
 def evidence_above(tally: Tally, threshold: float, prior: Prior = JEFFREYS) -> float:
-    """Return the log of an e-value against "the rate is at most `threshold`": log 20 is evidence at 0.05, at any
-    look.
-    """
+    """Return the log of an e-value against "the rate is at most `threshold`": log 20 is 0.05, at any look."""
     check_open_rate("threshold", threshold)
     return _one_sided(tally, threshold, Prior(*prior))
 

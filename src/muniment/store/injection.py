@@ -84,9 +84,7 @@ def reads_like_instructions(text: str) -> bool:
 
 
 def has_injection_form(text: str) -> bool:
-    """Return whether the text holds a mark or phrase of an injection. For texts that naturally instruct, such as
-    rules.
-    """
+    """Return whether the text holds a mark or phrase of an injection. For texts that instruct by nature."""
     if not text.isascii() and _HIDDEN.search(text) is not None:
         return True
     return _FORMS.search(visible_text(text)) is not None

@@ -521,9 +521,7 @@ _NEXT_WORD = lazy_pattern("[\u3041-\u309f][^\u3041-\u309f]|[\u30a1-\u30ff][^\u30
 
 
 def _han(run: str) -> tuple[str, ...]:
-    """Return every pair of neighbours and every character but kana; also the numbers, and Latin spellings of
-    katakana.
-    """
+    """Return each pair of neighbours and each character but kana; numbers, and Latin spellings of katakana."""
     small = stop_words("chinese") | stop_words("japanese")
     signs = [sign for sign in run if len(run) == 1 or _KANA_SIGN.match(sign) is None]
     pairs = [run[at : at + 2] for at in range(len(run) - 1) if run[at] != _PARTICLE]

@@ -66,9 +66,7 @@ _SHORT_SIGNS = 80
 
 
 def passage_spans(text: str) -> list[tuple[int, int]]:
-    """Return half-open spans of the passages of a text, in order, without the white space between them; none if
-    empty.
-    """
+    """Return half-open spans of the passages of a text, in order, without white space between; none if empty."""
     if len(text) <= (_SHORT_CHARS if text.isascii() else _SHORT_SIGNS):
         return [(0, len(text))] if text.strip() else []
     spans: list[tuple[int, int]] = []

@@ -116,9 +116,7 @@ _UNKNOWN_FAR_LETTER = 4000
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate the tokens of a text under o200k: rarely too few, about a fifth too many at 80 tokens, a seventh at
-    500.
-    """
+    """Estimate the tokens of a text under o200k: rarely too few, a fifth too many at 80, a seventh at 500."""
     return tokens_of_weight(weigh(text)) or (1 if text else 0)
 
 

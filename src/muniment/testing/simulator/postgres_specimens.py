@@ -1,7 +1,7 @@
 """Stores on PostgreSQL under test: on a server, behind a pooler before it, and with a replica that answers reads.
 
-Stories of a process share one schema of each; their tenants are told apart by their seeds. The servers are throwaways
-and go with the stories.
+Stories of a process share one schema of each; their tenants are distinguished by their seeds. The servers are
+throwaways and go with the stories.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["PostgresSpecimen", "Server", "open_server"]
 
 
 class PostgresSpecimen(Specimen):
-    """A schema of a server that all stories of this process share: their tenants are told apart by the seed."""
+    """A schema of a server shared by all stories of this process: their tenants are distinguished by the seed."""
 
     name = "postgres"
     is_durable = True
@@ -36,11 +36,11 @@ class PostgresSpecimen(Specimen):
         self._server.end_backend(transaction)
 
     def close(self) -> None:
-        """The server stays for the next story; what this one wrote lies with tenants that nobody asks for again."""
+        """Keep the server for the next story; this one's rows stay in tenants that are not read again."""
 
 
 class Server:
-    """A throwaway PostgreSQL, one engine in it or before it, and an operator's connection that can end others."""
+    """A throwaway PostgreSQL, one engine in it or in front of it, and an operator's connection that can end others."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Server:
         self._seeds: set[int] = set()
 
     def make_room(self, seed: int) -> None:
-        """A story that is told again meets nothing of the last time."""
+        """Clear earlier data, so that a repeated story starts fresh."""
         if seed in self._seeds:
             self._operator.execute(f"TRUNCATE {', '.join(f'{self._schema}.{spec.name}' for spec in TABLES)}".encode())
             self._seeds.clear()
@@ -75,7 +75,7 @@ class Server:
 
 
 def open_server(name: str, stack: ExitStack) -> Server:
-    """The server of an engine's name; what it takes ends with the stack."""
+    """Open the server of an engine's name; its resources end with the stack."""
     match name:
         case "postgres":
             return Server(stack, name, server_dsn())
