@@ -135,7 +135,7 @@ async def _iterate(begin: Callable[[], Iterator[Any]]) -> AsyncIterator[Any]:
         is_waited_for = False
         raise
     finally:
-        closing = thread.submit(context.run, items.close)  # comes after what is under way
+        closing = thread.submit(context.run, items.close)  # runs after the calls in progress
         thread.shutdown(wait=False)
         if is_waited_for:
             await asyncio.wrap_future(closing)
@@ -411,6 +411,6 @@ def _ready(make: Callable[[], _memory.Memory]) -> _memory.Memory:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "connect":  # a surface, which stands above this face
+    if name == "connect":  # a surface, which is in a layer above
         return importlib.import_module("muniment.surfaces.client.connecting").connect_async
     raise AttributeError(f"module 'muniment.aio' has no attribute {name!r}")

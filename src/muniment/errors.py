@@ -6,13 +6,13 @@
     │   ├── InvalidRecord       JSON that does not fit its contract; carries every issue found
     │   ├── UnknownKind         no such contract
     │   ├── TooLarge            over a stated limit
-    │   ├── UnsafeFile          somebody else's file that would have to be believed or run to be read
-    │   ├── LessonRefused       a lesson that its evidence does not bear, or that may not be said; carries the reason
-    │   ├── IllConditioned      measurements that say too little of what is asked of them
-    │   └── EvaluationFailed    a function of the caller's crashed, hung or answered nonsense
+    │   ├── UnsafeFile          a third party's file that could only be read by trusting or running it
+    │   ├── LessonRefused       a lesson that its evidence does not support, or that is not allowed; carries the reason
+    │   ├── IllConditioned      measurements too weak for the requested result
+    │   └── EvaluationFailed    a function of the caller's crashed, hung or returned an invalid result
     ├── NotFound                the thing named does not exist in this scope
     │   └── UnknownScope        no such tenant, user, session
-    ├── Conflict                the data is fine, the state of the store says no
+    ├── Conflict                the data is valid, but conflicts with the state of the store
     │   ├── DuplicateId         an id that exists already
     │   ├── StaleState          an optimistic lock lost; carries the current version
     │   ├── IdempotencyMismatch the key was used before with another request
@@ -22,9 +22,9 @@
     │   ├── GateFailed          a gate of a research run does not hold; carries its metrics
     │   ├── MessagesDiffer      a list of messages does not begin with what was recorded of it
     │   ├── ClockWentBack       the clock reads earlier than what is recorded already
-    │   └── ComposedBefore      a build of a version that kept too little of it to be composed again
+    │   └── ComposedBefore      a build of a version that stored too little to compose it again
     ├── Forbidden               the caller lacks the grant for it
-    ├── Refused                 a server did not let the request in; nothing was looked at
+    ├── Refused                 a server rejected the request before processing it
     │   ├── Unauthorized        no key, or one that does not hold
     │   ├── RateLimited         too many requests under one key
     │   ├── UnknownRoute        nothing answers at that address
@@ -32,13 +32,13 @@
     │   ├── UnsupportedMedia    a body in a form that is not taken there
     │   ├── TooSlow             the body did not come in time
     │   └── QueueFull           too many requests of this tenant wait already
-    │       └── Overloaded      too many requests wait already, whoever asked
-    ├── Stopped                 a server stopped the work: nobody waits for it any longer, and nothing was written
-    │   └── DeadlineExceeded    it was not done in the time it had
+    │       └── Overloaded      too many requests wait already, from all callers
+    ├── Stopped                 a server stopped the work: its caller has gone, and nothing was written
+    │   └── DeadlineExceeded    it was not finished in its time limit
     ├── Forgotten               it was here and has been erased; carries the receipt's id
     ├── IntegrityFailure        stored bytes are not what they were
     │   ├── ChainBroken         a link of a session's hash chain does not hold
-    │   ├── StoreDamaged        what was read is not what was written; names the entry or item, and the way out
+    │   ├── StoreDamaged        the data read differ from those written; names the entry or item, and the remedy
     │   │   └── BlobCorrupt     a blob does not hash to its name
     │   ├── QuoteMismatch       quoted text is not in the bytes it points to
     │   └── ArtifactEdited      a file of a run directory is not what the store holds
@@ -49,18 +49,18 @@
     │   ├── StorageLost         the connection broke; the outcome of the call is unknown
     │   ├── NotADatabase        the file is something else
     │   └── SchemaMismatch      written by a newer or altered muniment
-    ├── EmbedderFailure         a server that embeds did not do its part; nothing was stored
+    ├── EmbedderFailure         an embedding server failed; nothing was stored
     │   ├── EmbedderUnreachable no answer, through every attempt
-    │   ├── EmbedderRefused     an answer that says no
-    │   └── EmbedderMalformed   an answer that is not the vectors asked for
-    ├── ModelFailure            a server that reads texts did not do its part; nothing was proposed
+    │   ├── EmbedderRefused     a refusal
+    │   └── EmbedderMalformed   an answer other than the requested vectors
+    ├── ModelFailure            a model server failed; nothing was proposed
     │   ├── ModelUnreachable    no answer, through every attempt
-    │   ├── ModelRefused        an answer that says no
-    │   └── ModelMalformed      an answer that is not what was asked for
+    │   ├── ModelRefused        a refusal
+    │   └── ModelMalformed      an answer of the wrong form
     ├── SandboxFailure          nothing was run: neither in a sandbox nor, ever, outside of one
-    │   ├── SandboxUnavailable  what it takes is not installed, or not for this machine
+    │   ├── SandboxUnavailable  a requirement is missing, or unavailable on this machine
     │   └── SandboxDenied       the system or the policy refuses
-    ├── LearningFailed          a run could not be learnt from by a defect or a plug-in; what was said of it is kept
+    ├── LearningFailed          learning from a run failed by a defect or a plug-in; its judgement is kept
     ├── Interrupted             the process that carried out a long work ended before the work did
     ├── AnswerNotRecorded       a model answered, and its answer could not be recorded; carries it
     ├── Closed                  used after close()
@@ -126,7 +126,7 @@ class MunimentError(Exception):
         self.path = path
         self.hint: str = self.usual_hint if hint is None else hint
         self.details: dict[str, Any] = dict(details or {})
-        self.add_note(f"{self.code}: {self.hint}" if self.hint else self.code)  # what a traceback shows below it
+        self.add_note(f"{self.code}: {self.hint}" if self.hint else self.code)  # shown below it in a traceback
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_rebuild, (type(self), self.message, self.path, self.hint, self.details))
@@ -198,7 +198,7 @@ class InvalidRecord(InvalidInput):
 
 
 def _clipped(text: str) -> str:
-    line = " ".join(text.encode("utf-8", "backslashreplace").decode().split())  # it may quote what has no UTF-8 form
+    line = " ".join(text.encode("utf-8", "backslashreplace").decode().split())  # it may quote text without a UTF-8 form
     return line if len(line) <= _ISSUE_CHARS_MAX else line[: _ISSUE_CHARS_MAX - 1] + "…"
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from muniment.core.record import Record
 
 # kind → (module of this room, class), in the order of the documents. The class is the kind's own name
-# unless the house words say otherwise.
+# unless the house words differ.
 _RECORDS: dict[str, tuple[str, str]] = {
     "MemoryPacket": ("packet", "MemoryPacket"),
     "RuleRecord": ("rules", "RuleRecord"),

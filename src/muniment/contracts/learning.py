@@ -87,7 +87,7 @@ class TacticInjection(OpenRecord):
 
 
 class TacticEvidence(OpenRecord):
-    """Where a tactic was learned."""
+    """Origin of a tactic."""
 
     trace_ids: Items[str] | None = None
     verifier_ids: Items[str] | None = None

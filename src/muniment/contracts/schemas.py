@@ -96,9 +96,9 @@ _OWN_KEYS: dict[str, frozenset[str]] = {
     "RunFailure": frozenset({"fingerprint", "count", "first_by", "last_by"}),
     "EvidencePointer": frozenset({"corpus_id", "quote_hash"}),  # CS-06
     "RunBlock": frozenset({"attempt"}),  # RC-20: 1 and how many attempts at the task had failed before
-    "RunConfig": frozenset({"seed"}),  # RC-20: for whoever samples
+    "RunConfig": frozenset({"seed"}),  # RC-20: for samplers
     "ExperimentBlock": frozenset({"arms"}),  # RC-16: rules that the run tried or left out
-    "WorkingState": frozenset({"memory_hints", "claims"}),  # RC-09: where hints stand in a packet; claims of the run
+    "WorkingState": frozenset({"memory_hints", "claims"}),  # RC-09: the place of hints in a packet; claims of the run
 }
 
 

@@ -79,7 +79,7 @@ class Cancellation:
     def is_stopped(self) -> bool:
         return self._error is not None
 
-    # -- for whoever stops it
+    # -- for the stopping side
 
     def stop(self, error: Callable[[], MunimentError]) -> bool:
         """Make the next check raise the error from `error`; False if it is too late, or was already stopped."""
@@ -95,7 +95,7 @@ class Cancellation:
             if self._interrupt is not None:
                 self._interrupt()
 
-    # -- for whoever works
+    # -- for the work
 
     def check(self, *, can_wait: bool = False) -> None:
         """Raise if the work was stopped. `can_wait` declares that the caller holds nothing that others wait for, so

@@ -126,7 +126,7 @@ class Listing(Sequence[T]):
         return shown if self._first.next is None else f"{shown[:-1]}, …]"
 
 
-# -- what a caller asks ---------------------------------------------------------------------------------
+# -- queries --------------------------------------------------------------------------------------------
 
 
 class Placed(NamedTuple, Generic[T]):
@@ -243,7 +243,7 @@ def read_listing(
         items: list[T] = []
         last: tuple[Any, ...] = ()
         for each in read(asked._replace(after=after, limit=size, looked_max=LOOKED_MAX)):
-            if each.value is None:  # so many were looked at: a page may show fewer than it could, and go on
+            if each.value is None:  # the limit of examined places: a page may show fewer than it could, and continue
                 return Page(items, _seal_cursor(name, each.place))
             if len(items) == size:
                 return Page(items, _seal_cursor(name, last))

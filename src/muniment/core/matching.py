@@ -63,7 +63,7 @@ def _anchors(one: Sequence[str], other: Sequence[str]) -> list[tuple[int, int]]:
     mine, theirs = Counter(one), Counter(other)
     places = {each: place for place, each in enumerate(other) if theirs[each] == 1}
     pairs = [(at, places[each]) for at, each in enumerate(one) if mine[each] == 1 and each in places]
-    ends: list[int] = []  # the least place in which a rising row of each length ends, and which pair that is
+    ends: list[int] = []  # the least end of a rising sequence of each length, and its pair
     held: list[int] = []
     before: list[int | None] = []
     for number, (_, place) in enumerate(pairs):

@@ -41,7 +41,7 @@ class TrustConfidence(Record):
 
 
 class FactPolicy(Record):  # MP-06, MP-09
-    """How conflicting facts are resolved, and which facts are preferences."""
+    """Resolution of conflicting facts, and the keys of preferences."""
 
     many_valued: Items[KeyPattern] = (
         "*.likes",
@@ -104,7 +104,7 @@ class FactPolicy(Record):  # MP-06, MP-09
 
 
 class PromotionPolicy(Record):  # MP-17
-    """Which candidates become facts automatically. Others wait for `decide`."""
+    """Conditions for candidates to become facts automatically. Others wait for `decide`."""
 
     automatic: bool = True
     """False: every candidate waits for `decide`."""
@@ -163,7 +163,7 @@ class ExtractionPolicy(Record):  # MP-17
 
 
 class ProfilePolicy(Record):
-    """Who may be given the profile of a user, and how much of it."""
+    """Access to the profile of a user, and its share of a packet."""
 
     share: Share = 0.25
     """A planner's or tool's packet spends up to this share of max_tokens on it before other memory,"""
@@ -204,7 +204,7 @@ Share = Annotated[Number, Field(ge=0, le=1)]
 
 
 class RecallPolicy(Record):
-    """How candidates are scored and ordered.
+    """Scoring and order of candidates.
 
     The unit of every weight is the best match in words: the turn whose words, in context, best match the query has 1.
     Set by hand on three LoCoMo conversations and fifty LongMemEval questions.
@@ -273,7 +273,7 @@ class RecallPolicy(Record):
     dense_english: Items[str] = ("e5-small",)
     """English-only embedders: queries in another script are searched by words only."""
 
-    # -- what was learnt --
+    # -- learning --
     ranking: Annotated[str, Field(pattern=r"^([0-9a-f]{16,64})?$")] = "51d21bb46c1baee0"
     """The digest (its first 16 characters or more) of the ranking fitted over the best candidates; empty: none."""
 
@@ -595,9 +595,9 @@ class WordingWeights(Record):
     """The probability that the source covers a claim's subject: log-odds for each 1 of similarity in wording."""
 
     base: Number = -1.1223
-    """Of a claim with no similarity in wording."""
+    """Log-odds of a claim with no similarity in wording."""
     ties: Weight = 1.7804
-    """How close words that are near each other in the claim are in the source (its square root)."""
+    """The closeness in the source of words that are near each other in the claim (its square root)."""
     anchors: Weight = 0.6873
     """The share of words near one of their neighbours in the source too, up to a half."""
     window: Weight = 1.9031
@@ -694,11 +694,11 @@ class RecallWeights(Record):
     state: Weight = 0.3
     """Match with the conditions of the run."""
     quality: Weight = 0.97
-    """How often it led to a pass."""
+    """Frequency of passes after its use."""
 
 
 class PuctPolicy(Record):  # RC-21
-    """How a seed is chosen: Q + c·P·√T/(1+N)."""
+    """Selection of seeds: Q + c·P·√T/(1+N)."""
 
     c: Weight = 1.0
     """Weight of exploration."""
@@ -777,7 +777,7 @@ class WritingPolicy(Record):
 
 
 class LearnPolicy(Record):
-    """How runs are folded into memory, recalled, and evicted."""
+    """Folding of runs into memory, recall, and eviction."""
 
     policy_id: NonEmpty = "default"
     schema_version: Literal["learn_policy.v1"] = "learn_policy.v1"
@@ -817,7 +817,7 @@ OpenShare = Annotated[Number, Field(gt=0, lt=1)]
 
 
 class SelectPolicy(Record):  # RC-15
-    """How rules are chosen for a run."""
+    """Selection of rules for a run."""
 
     max_rules: Positive = 8
     """Rules of one run."""
@@ -867,7 +867,7 @@ class GatePolicy(Record):  # RC-18
 
 
 class CanaryPolicy(Record):
-    """How a rule is tried on real runs, and when the trial is conclusive."""
+    """Trial of a rule on real runs, and the conditions of a conclusion."""
 
     share: OpenShare = 0.05
     """Initial share of runs in a trial."""
@@ -905,7 +905,7 @@ class AdvancePolicy(Record):
 
 
 class PromotePolicy(Record):
-    """Who may activate a rule."""
+    """Permission to activate a rule."""
 
     signature: Literal["required", "policy"] = "required"
     """`policy`: the numbers alone suffice, and the report names this policy."""
@@ -918,7 +918,7 @@ class PromotePolicy(Record):
 
 
 class RulePolicy(Record):
-    """How rules are chosen, counted, tested, tried and withdrawn."""
+    """Selection, statistics, tests, trials and withdrawal of rules."""
 
     policy_id: NonEmpty = "default"
     schema_version: Literal["rule_policy.v1"] = "rule_policy.v1"
@@ -959,7 +959,7 @@ class RoutePolicy(Record):  # RC-20, RC-26
 
 
 class RolloutPolicy(Record):  # RC-20
-    """How attempts at one task differ, and what a synthesis reads. The route policy sets their number."""
+    """Variation of attempts at one task, and the input of a synthesis. The route policy sets their number."""
 
     policy_id: NonEmpty = "default"
     schema_version: Literal["rollout_policy.v1"] = "rollout_policy.v1"
@@ -984,7 +984,7 @@ TreeAlgo = Literal["puct_guided_tree_v1", "beam_guided_tree_v1"]
 
 
 class TreePolicy(Record):
-    """How a space of states is searched, and the limits of the search."""
+    """Search of a space of states, and its limits."""
 
     policy_id: NonEmpty = "default"
     schema_version: Literal["tree_policy.v2"] = "tree_policy.v2"
@@ -1016,7 +1016,7 @@ FlowEstimatorKind = Literal["aggregate_v1", "logit_field_v1"]
 
 
 class FlowMapPolicy(Record):  # RC-23
-    """How logs are turned into a map."""
+    """Estimation of a map from logs."""
 
     policy_id: NonEmpty = "default"
     schema_version: Literal["flow_policy.v2"] = "flow_policy.v2"
@@ -1028,7 +1028,7 @@ class FlowMapPolicy(Record):  # RC-23
 
 
 class PatterningPolicy(Record):  # RC-24
-    """How a response is measured and inverted, and when a plan may be applied."""
+    """Measurement and inversion of a response, and the conditions for applying a plan."""
 
     policy_id: NonEmpty = "default"
     schema_version: Literal["patterning_policy.v1"] = "patterning_policy.v1"
@@ -1087,7 +1087,7 @@ class ResearchLimits(Record):
 
 
 class TrackShares(Record):
-    """How perspectives are distributed over tracks, by largest remainder; ties go to the track listed first."""
+    """Distribution of perspectives over tracks, by largest remainder; ties go to the track listed first."""
 
     standard: Weight = 50
     """Perspectives that use the usual sources."""
@@ -1132,7 +1132,7 @@ class PivotPolicy(Record):
 
 
 class ResearchPolicy(Record):
-    """How research runs are routed, checked and bounded."""
+    """Routing, checks and limits of research runs."""
 
     policy_id: str = "default"
     schema_version: Literal["research_policy.v1"] = "research_policy.v1"

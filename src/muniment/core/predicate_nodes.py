@@ -94,7 +94,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 RUN_FEATURES = Schema(
     MappingProxyType(
         {
-            # what the run is about: the intent and its bucket
+            # the subject of the run: the intent and its bucket
             "impact_level": Feature("string", get_args(Level)),
             "user_clarity": Feature("string", get_args(Level)),
             **_all("string", "", "bucket_key intent_key state_key domain_tag task_family task_type"),
@@ -108,7 +108,7 @@ RUN_FEATURES = Schema(
             **_all("list[string]", "", "tool_availability sandbox_flags"),
             **_all("number", "", "sot_max_turns"),
             **_all("number", "policy_signals.", "risk_score opp_score efficiency"),
-            # what it did
+            # its actions
             **_all("list[string]", "", "tools selected_rule_ids"),
             **_all("number", "cost.", "latency_ms tokens_in tokens_out tool_calls"),
             "sandbox.network": Feature("string", get_args(Network)),
@@ -161,7 +161,7 @@ _SURROGATE = lazy_pattern("[\ud800-\udfff]")
 
 class Token(NamedTuple):
     kind: Kind
-    text: str  # of a string, what it says
+    text: str  # the value of a string
     at: int
 
 
@@ -531,7 +531,7 @@ STEPS_MAX = 100_000
 Types = Mapping[tuple[str, ...], Type]
 """The declared type of each feature that a tree reads."""
 
-_BITS_MAX = 1023  # what a double can hold
+_BITS_MAX = 1023  # the range of a double
 
 
 class Truth(Enum):

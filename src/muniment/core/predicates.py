@@ -731,7 +731,7 @@ def _compare(about: _Known, op: str, literal: Value) -> None:
     if value is None:
         about.absent, about.present = about.absent or op == "==", about.present or op == "!="
         return
-    about.present = True  # of what is not there no comparison is true
+    about.present = True  # no comparison with an absent value is true
     if op == "==":
         _allow(about, {_key(literal)})
     elif op == "!=":

@@ -2,9 +2,10 @@
 
 The states of a field are kept apart:
 
-- `field: T`                      required - `field: Absent[T] = None`       may be absent; a null on the wire is
-refused. None in Python means absent. - `field: T | None = None`        may be absent or null; `model_fields_set`
-distinguishes the two - `field: T | None`               required, may be null
+- `field: T`                      required
+- `field: Absent[T] = None`       may be absent; a null on the wire is refused. None in Python means absent.
+- `field: T | None = None`        may be absent or null; `model_fields_set` distinguishes the two
+- `field: T | None`               required, may be null
 
 `to_wire` writes exactly the fields that were set, under their wire names, so a parsed record is emitted with the same
 keys and, numbers included, the same values.

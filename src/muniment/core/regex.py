@@ -28,7 +28,7 @@ _STATES_MAX = 2000
 _SYMBOLS_MAX = 4096
 _MATCH = -1
 
-# What stands next to a place between two characters.
+# Neighbours of a place between two characters.
 _EDGE, _WORD, _LINE, _LAST_LINE, _OTHER = range(5)
 
 

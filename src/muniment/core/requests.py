@@ -32,7 +32,7 @@ def checked(request: type[R], /, **values: Any) -> R:
         return request.model_validate(values)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        if first["type"] != _REFUSED:  # a field that has no words of its own
+        if first["type"] != _REFUSED:  # a field without an error message of its own
             raise InvalidRecord(f"not a valid {request.__name__}", issues_of(error, values)) from None
         refusal: MunimentError = first["ctx"]["refusal"]
     if refusal.path is None:
@@ -40,7 +40,7 @@ def checked(request: type[R], /, **values: Any) -> R:
     raise refusal
 
 
-# -- what a field should be ---------------------------------------------------------------------------
+# -- requirements of a field --------------------------------------------------------------------------
 
 
 class Expect:

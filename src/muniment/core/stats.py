@@ -296,7 +296,7 @@ _ODDS_MAX = 700.0  # e**-700 is still a double
 _SHAPE_MIN, _SHAPE_MAX = (
     0.1,
     1e12,
-)  # below, the tails reach further than _ODDS_MAX; above, doubles do not tell counts apart
+)  # below, the tails exceed _ODDS_MAX; above, doubles cannot distinguish counts
 
 
 class Prior(NamedTuple):

@@ -120,7 +120,7 @@ def admit(draft: EntryDraft, policy: LedgerPolicy, said_at: str | datetime | Non
     said_at = draft.ts if said_at is None else said_at
     body = _body_of(draft, said_at)
     text = canonical_text(body)
-    if len(text) > _UNREAD_TIMES * policy.body_bytes_max:  # nor this, of which redacting would not leave enough
+    if len(text) > _UNREAD_TIMES * policy.body_bytes_max:  # redaction could not shrink this enough
         _check_rest(body, _UNREAD_TIMES * policy.body_bytes_max, policy)
     flags: list[str] = []
     if policy.redact_secrets and may_hold_secret(text):

@@ -903,6 +903,6 @@ def _match(key: Key | None, row: IdempotencyKeyRow | None, salts: dict[str, byte
     if key is None or row is None:
         return KeyMatch(None, is_same=False)
     salt = salts.get(row.entry_id)
-    if row.request_hash is None or salt is None:  # forgotten: nobody can tell any more
+    if row.request_hash is None or salt is None:  # forgotten: no longer verifiable
         return KeyMatch(row.entry_id, is_same=True)
     return KeyMatch(row.entry_id, is_same=row.request_hash == salted_digest(salt, key[1]))

@@ -78,9 +78,7 @@ class Sealable(Protocol):
 
 
 def genesis(tenant_id: str, user_id: str, session_id: str) -> Head:
-    """Return the hash that the first entry points back to, derived from the session's name so that no chain can be
-    moved.
-    """
+    """Return the head before the first entry, derived from the session's name so that no chain can be moved."""
     return Head(0, digest(canonical_bytes(["muniment.session.v1", tenant_id, user_id, session_id])), "")
 
 

@@ -464,7 +464,7 @@ class _Check:
         is_whole = "session_id" not in self.header.scope
         count = self._replay.count(first.id)
         if not count and not is_whole:
-            return  # it was made from what another session has
+            return  # its sources are in another session
         for number, item in versions:
             fault = self._replay.fault(item, SAID)
             if fault is not None:
@@ -523,7 +523,7 @@ def _not_given(line: int, item: Item, why: str) -> InvalidInput:
     )
 
 
-# -- what a dump says of its rows ---------------------------------------------------------------------
+# -- consistency of a dump's rows ---------------------------------------------------------------------
 
 _CLAIMS = """
 CREATE TABLE emptied (id PRIMARY KEY, receipt, line) WITHOUT ROWID;

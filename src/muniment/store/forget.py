@@ -239,7 +239,7 @@ def _select(ctx: Context, tx: Transaction, tenant_id: str, selector: Selector, p
             raise NotFound(f"no event {selector.event!r} in this scope", path="$.event")
         if is_corpus(entry.user_id) and entry.session_id == VALUES_SESSION:
             _take_values(tx, [entry.id], plan)
-        elif is_corpus(entry.user_id):  # its title and headings stand in every chunk: a document goes whole
+        elif is_corpus(entry.user_id):  # its title and headings are in every chunk: a document is erased whole
             whole = Selector(session_id=entry.session_id, user_id=entry.user_id)
             _select(ctx, tx, tenant_id, whole, plan)
         else:
@@ -411,7 +411,7 @@ def _is_made_of_others(tx: Transaction, item: Item, owners: Collection[str]) -> 
     return bool(users) and users.isdisjoint(owners)
 
 
-# -- what was derived ---------------------------------------------------------------------------------
+# -- derived items ------------------------------------------------------------------------------------
 
 
 class Carrier(NamedTuple):
@@ -607,7 +607,7 @@ def _derive(
     rows = {item.id: item for item in by_ids(tx, ITEMS, sorted(new_ids), into=Item, order=("id", "version"))}
     for id_, entry in runs.items():
         item = rows.get(id_)
-        if item is None:  # what was learnt from a run may be here without the item itself
+        if item is None:  # items learned from a run may exist without the item itself
             found.holders.setdefault(id_, _holder(entry.user_id))
         if id_ in new_ids and (item is None or item.body is not None):
             found.sources.setdefault(id_, set()).update(found.of_run[id_])

@@ -127,7 +127,7 @@ class Item(ItemRow):
         """Return whether the row matches its digest."""
         if (self.body is None) != (self.receipt_id is not None):  # a forget empties, and nothing else does
             return False
-        if self.digest is None:  # what a forget left of a row that was altered before
+        if self.digest is None:  # left by a forget of a row that was altered before
             return self.body is None and self.checked != LINKED
         is_whole = len(self.digest) == _DIGEST_BYTES * (2 if self.checked == LINKED else 1)
         return is_whole and self.digest[:_DIGEST_BYTES] == row_digest(self)
@@ -396,7 +396,7 @@ def _write_change(tx: Transaction, change: Change) -> Item:
     if before is None:
         return add_item(tx, change)
     if before.kind != change.kind:
-        raise _taken(change)  # whoever has it may be another user, so not even what it is is told
+        raise _taken(change)  # another user may own it, so not even its kind is revealed
     if change.is_mention:
         put_links(tx, change.id, change.sources)
         return before
@@ -511,7 +511,7 @@ def relist(tx: Transaction, item_id: str | None = None) -> None:
         tx.do(Patch("items", (("id", "=", each.id), ("version", "=", each.version)), place))
 
 
-# -- what items were made from ------------------------------------------------------------------------
+# -- lineage ------------------------------------------------------------------------------------------
 
 _BETWEEN = "\n"
 """No id holds a control character."""

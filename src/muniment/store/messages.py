@@ -103,7 +103,7 @@ def _events(message: Mapping[str, Any], path: str, calls: _Calls) -> Iterator[di
         raise InvalidInput(f"a message with {shown}", path=f"{path}.role", hint=_HINT)
 
 
-# -- what was said --------------------------------------------------------------------------------------------
+# -- messages -------------------------------------------------------------------------------------------------
 
 
 def _spoken(message: Mapping[str, Any], role: str, path: str, calls: _Calls) -> Iterator[dict[str, Any]]:
@@ -114,7 +114,7 @@ def _spoken(message: Mapping[str, Any], role: str, path: str, calls: _Calls) -> 
     metadata: dict[str, Any] = {"parts": content.parts} if content.parts else {}
     if made:
         metadata["tool_calls"] = [_told(*call) for call in made]
-    if message.get("status") == "incomplete":  # as Responses items say of themselves: the answer broke off
+    if message.get("status") == "incomplete":  # the Responses API's status of a truncated answer
         metadata["incomplete"] = True
     for at, (id_, name, args) in enumerate(made):
         calls.make(id_, _Call(name, args), f"{path}.tool_calls[{at}].id")
@@ -151,7 +151,7 @@ def _chat_calls(message: Mapping[str, Any], path: str) -> Iterator[tuple[str, st
             _arguments(function.get("arguments", function.get("input"))),
         )
     function = message.get("function_call")
-    if isinstance(function, Mapping):  # of before there were ids: its name stands for one
+    if isinstance(function, Mapping):  # older messages lack ids: the name replaces it
         name = _named(function, "name", f"{path}.function_call")
         yield f"function:{name}", name, _arguments(function.get("arguments"))
 

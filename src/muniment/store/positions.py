@@ -67,7 +67,7 @@ class Who(NamedTuple):
 
 
 class Read(NamedTuple):
-    """How far a session was read: the entry's number, and when it was recorded."""
+    """The end of the read part of a session: the entry's number, and when it was recorded."""
 
     seq: int
     recorded_at: str

@@ -62,7 +62,7 @@ def _add(ctx: Context, tx: Transaction, item: Item) -> None:
     end = get(tx, PROOFS, (*chain, _END))
     last = first(tx, PROOFS, (*_of_chain(chain), ("number", ">", _END)), order=_IN_ORDER, descending=True)
     counted, there = (0 if end is None else end.version), (0 if last is None else last.number)
-    if counted != there and chain != _NOBODY_S:  # a receipt is written whatever was done to others
+    if counted != there and chain != _NOBODY_S:  # a receipt is written even if others were tampered with
         raise _broken_chain(chain)
     before = _genesis(*chain) if last is None else last.hash
     number = max(counted, there) + 1
@@ -146,7 +146,7 @@ def _row_fault(reader: Reader, link: ProofRow, item: Item) -> str | None:
 
 def _link_fault(key: bytes | None, link: ProofRow, before: bytes) -> str | None:
     if link.keyed and key is None:
-        return None  # who has no key cannot tell
+        return None  # not verifiable without the key
     return None if link.hash == _hash(key if link.keyed else None, before, link) else "its proof was altered"
 
 
@@ -206,7 +206,7 @@ def _ended(key: bytes | None, end: ProofRow | None, last: ProofRow | None) -> It
 
 def receipt_fault(item: Item, _sources: frozenset[str]) -> str | None:
     """Describe an inconsistency within a receipt; None if there is none."""
-    from muniment.store.forget import SCRUB_DUE, receipt_change  # which proves its receipts here
+    from muniment.store.forget import SCRUB_DUE, receipt_change  # it imports this module
 
     try:
         receipt = Receipt.from_wire(item.plain())

@@ -104,7 +104,7 @@ class Replay:
         if len(self._newest) > HELD_MAX:
             self._newest.popitem(last=False)
 
-    # -- what came of it
+    # -- results
 
     def fault(self, stored: Item, columns: tuple[str, ...] = WRITTEN) -> str | None:
         """Describe how a stored version differs from what the ledger gives; None if it does not."""

@@ -86,7 +86,7 @@ class ImportReport(Record):
     written: dict[str, Count]
     skipped: dict[str, Count]
     proven: Count = 0
-    """Proofs of builds and receipts that were made anew with this store's key: a dump contains none, and only its
+    """Proofs of builds and receipts recreated with this store's key: a dump contains none, and only its
     digest vouches for these items.
     """
 

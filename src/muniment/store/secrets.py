@@ -367,13 +367,13 @@ def _end_of_run(text: str, start: int, enough: int) -> int | None:
 
 def _read_run(text: str, start: int, end: int, is_loose: bool, under: str) -> _Run | None:
     """Return a run with its context; None where the context rules out a card."""
-    if is_loose and not _has_check(text[start:end]):  # before anybody looks at the words around it
+    if is_loose and not _has_check(text[start:end]):  # before examining the words around it
         return None
     before = text[max(0, start - _BEFORE_CHARS) : start]
     if before.rstrip(" (").endswith("+") or _IBAN.search(before):
         return None
     around = f"{under} {before}\0{text[end : end + _BEHIND_CHARS]}"
-    named = f"{under} {_CLAUSE_END.split(before)[-1]}"  # what a number is called stands in its own sentence
+    named = f"{under} {_CLAUSE_END.split(before)[-1]}"  # a number is named in its own sentence
     says_card = _CARD.search(_REDACTED_WORD.sub("", around)) is not None
     if is_loose and not says_card and not _is_typeset(text[start:end]):
         return None

@@ -318,7 +318,7 @@ def _write_batch(
     places = {(row.user_id, row.session_id) for row in entries}
     for user_id, session_id in sorted(places, key=lambda place: (lock_rank(place[0]), place[1])):
         tx.do(Lock(("session", user_id, session_id)))
-    lock_shared(tx)  # whoever forgets takes it; after the sessions, as every writer of memory does
+    lock_shared(tx)  # a forget takes it too; after the sessions, as in every writer of memory
     new_entries, more = _sort_entries(tx, entries)
     owners = [row.owner for row in _rows_of(batch, PartRow)]
     more |= _emptied_since(tx, [*(link.source_id for link in links), *owners], emptied_there)

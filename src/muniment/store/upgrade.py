@@ -200,7 +200,7 @@ class _OldFile:
         for key in self._table("idempotency", tenant, order="user_id, key_hash"):
             yield "idempotency", key
 
-    # -- what a dump cannot show ----------------------------------------------------------------------
+    # -- faults a dump cannot show --------------------------------------------------------------------
 
     def _check_missing(self, tenant: str) -> None:
         """Check for missing rows: everything written has a row in `ids`, which survives a forget."""

@@ -409,7 +409,7 @@ class _TenantCheck:
                 return cursor.model_copy(update={"place": (user_id,)})
         return None
 
-    # -- what is derived
+    # -- derived items
 
     def _walk_derived(self, _cursor: VerifyCursor) -> None:
         """Compare the stored items with a replay, and check the rest for consistency."""

@@ -84,7 +84,7 @@ class Waiting:
         return {WAITING: self._removed, LEFT_WAITING: left}
 
 
-# -- what was forgotten -------------------------------------------------------------------------------
+# -- forgotten scopes ---------------------------------------------------------------------------------
 
 
 _SCOPE = frozenset({"tenant_id", "user_id", "session_id"})

@@ -1,4 +1,4 @@
-"""How far a user's index lags behind the ledger, and which users of this process await indexing.
+"""Progress of users' indexes behind the ledger, and the users of this process that await indexing.
 
 A user's entries are numbered 1 to `tail`; the stored index covers the first `indexed` of them, its vectors the first
 `embedded`. Every position between 0 and `tail` is valid.

@@ -131,7 +131,7 @@ _USER = "embedded_postgres"
 _SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
-    "fsync": "off",  # what was written outlives the process, if not the machine; nobody pulls its plug here
+    "fsync": "off",  # writes survive the process, if not the machine, which suffices here
     "wal_level": "replica",
     "max_wal_senders": "8",
     "hot_standby": "on",
@@ -198,7 +198,7 @@ class PostgresProcess:
     def configure(self, **settings: str) -> None:
         """Change settings of a running server; those that need a restart do not take effect."""
         for name, value in settings.items():
-            self._settings.pop(name, None)  # a command line would stand above it
+            self._settings.pop(name, None)  # a command line would override it
             self.execute(f"ALTER SYSTEM SET {name} = '{value}'")
         self.execute("SELECT pg_reload_conf()")
 

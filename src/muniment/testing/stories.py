@@ -254,7 +254,7 @@ class Teller:
 
     def tell(self, act: Act) -> None:
         name, which, one, other = act
-        # Refused are a claim retracted twice, a conflict settled twice, what rests on what was forgotten.
+        # Refusals: a claim retracted twice, a conflict settled twice, dependents of forgotten content.
         with suppress(Conflict, Forgotten):
             getattr(self, f"_{name}")(self.runs[which % len(self.runs)], one, other)
 
@@ -378,7 +378,7 @@ class Teller:
             self.events.remove(event)
 
 
-# -- what must be true --------------------------------------------------------------------------------
+# -- invariants ---------------------------------------------------------------------------------------
 
 
 def replayed(mem: Memory, run: Run) -> RunLog:

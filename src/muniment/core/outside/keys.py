@@ -50,7 +50,7 @@ def _reader(given: Any, setting: str) -> Callable[[], Any]:
     if callable(given):
         return given  # type: ignore[no-any-return]
     kind, _, name = given.partition(":") if isinstance(given, str) else ("", "", "")
-    if not name or kind not in ("file", "env"):  # what was given is not repeated: it may be a key
+    if not name or kind not in ("file", "env"):  # the value is not repeated, as it may be a key
         raise InvalidInput(f"{setting} should be {_FORMS}", path=f"$.{setting}", hint="a key itself is never a setting")
     return (lambda: _read_file(name, setting)) if kind == "file" else (lambda: os.environ.get(name, ""))
 

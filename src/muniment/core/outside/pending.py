@@ -123,7 +123,7 @@ def _folders_of(db: str) -> list[Path]:
         with suppress(OSError), _list_beside(db).open("rb") as file:
             named = file.read(_FOLDERS_BYTES_MAX).decode("utf-8", "surrogateescape").splitlines()
     places = [db] if is_outside(db) else [os.path.abspath(db), os.path.realpath(db)]
-    with suppress(RuntimeError):  # nobody's home is known
+    with suppress(RuntimeError):  # no home folder
         named += [str(pending_folder(home_folder(), place)) for place in places]
     folders = [Path(name) for name in dict.fromkeys(named)]
     return [each for each in folders if _FOLDER.fullmatch(each.name) and each.parent.name == "pending"]
@@ -237,7 +237,7 @@ def _lock(folder: Path, held: ExitStack, *, is_shared: bool, wait_s: float = 0) 
             return True
 
 
-# -- what a forget takes ------------------------------------------------------------------------------
+# -- forgetting ---------------------------------------------------------------------------------------
 
 
 class PendingScope(NamedTuple):

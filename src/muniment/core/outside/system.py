@@ -45,7 +45,7 @@ class SystemIds:
         random = os.urandom(10)
         stamp = (time.time_ns() << 16) // 1_000_000
         with self._lock:
-            if stamp <= self._last:  # a coarse clock, or one that was set back: on by a step that nobody can guess
+            if stamp <= self._last:  # a coarse clock, or one set back: advance by an unpredictable step
                 stamp = self._last + 1 + int.from_bytes(random[8:], "big")
             self._last = stamp
         return f"{prefix}_{stamp:016x}{random[:8].hex()}"

@@ -79,7 +79,7 @@ class ExactCounter:
     def count(self, text: str) -> int:
         try:
             return len(self._encode(text))
-        except UnicodeEncodeError:  # a lone surrogate: it has no bytes, so count what a writer would put in its place
+        except UnicodeEncodeError:  # a lone surrogate has no bytes: count a writer's replacement
             return len(self._encode(text.encode("utf-8", "replace").decode("utf-8")))
 
     def count_many(self, texts: Sequence[str]) -> list[int]:
@@ -113,7 +113,7 @@ def _tiktoken_is_cached() -> bool:
     """Return whether tiktoken has its whole vocabulary cached: it downloads missing or damaged files."""
     folder = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR"))
     if folder == "":
-        return False  # tiktoken's way to say: no cache
+        return False  # tiktoken: caching is disabled
     path = Path(folder or Path(tempfile.gettempdir()) / "data-gym-cache") / _TIKTOKEN_FILE
     return path.is_file() and sha256(path.read_bytes()).hexdigest() == _TIKTOKEN_SHA256
 

@@ -55,7 +55,7 @@ T = TypeVar("T")
 AnyTable = Table[Any]
 Where = tuple[Condition, ...]
 
-if TYPE_CHECKING:  # what a question may say besides its conditions, as `Select` has it
+if TYPE_CHECKING:  # the other options of a query, as in `Select`
 
     class Order(TypedDict, total=False):
         order: tuple[str, ...]

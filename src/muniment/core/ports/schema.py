@@ -5,9 +5,11 @@ to the transaction. So no operation can be written that crosses a tenant (LG-02)
 
 `forget` has no default: each declaration defines what a `forget` does to the table (LG-07):
 
-- `erase`: the row stays as a tombstone, its `content` columns become NULL and `receipt_id` is set; - `drop`:  the row
-goes; - `reindex`: the row is made of many subjects; the room that owns it rebuilds it without the erased ones; -
-`clear`: the owner of the row's words is unknown, so the content of all rows of the tenant is erased (`store.answers`);
+- `erase`: the row stays as a tombstone, its `content` columns become NULL and `receipt_id` is set;
+- `drop`:  the row is deleted;
+- `reindex`: the row is made of many subjects; the room that owns it rebuilds it without the erased ones;
+- `clear`: the owner of the row's words is unknown, so the content of all rows of the tenant is erased
+  (`store.answers`);
 - `keep`:  the row holds no content, so it stays. Such a table may have no `content` column.
 
 Content columns are never part of a key or an index: moving an index cell leaves stale bytes behind.
@@ -97,7 +99,7 @@ R = TypeVar("R", bound=tuple[Any, ...])
 
 
 Form = Literal["plain", "id", "ids", "name", "instant", "word", "body", "packed"]
-"""How an engine stores a column (`store.engines.codec`); rooms use its plain type regardless.
+"""Storage form of a column in an engine (`store.engines.codec`); rooms use its plain type regardless.
 
 - `id`: minted ids in 17 bytes;
 - `ids`: ids, one to a line, compressed;
@@ -278,7 +280,7 @@ class ItemRow(NamedTuple):
     digest: bytes | None
     """Digest of the other columns as written; None for rows older than digests, and for forgotten ones."""
     checked: int
-    """What verifies the row: 0 for older rows, which may lack a digest; 1 its digest; 2 a proof as well."""
+    """Verification of the row: 0 for older rows, which may lack a digest; 1 its digest; 2 a proof as well."""
     newest: int = 0
     """1 on the newest version of an item, 0 once that was forgotten. Runs of corpora and banks always have 0."""
     owner: str | None = None
@@ -424,7 +426,7 @@ class StatementRow(NamedTuple):
 
 # -- values and checkpoints that frameworks keep ---------------------------------------------------------
 #
-# The words stay in the entries; these rows say where they are, so that a read costs what it shows.
+# The words stay in the entries; these rows point at them, so that a read costs no more than its result.
 
 VALUES_SESSION = "kept_values"
 """The session of an owner in which values are kept: each is forgotten by itself, with all its versions."""

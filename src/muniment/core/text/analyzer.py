@@ -358,7 +358,7 @@ def analyze(text: str, words: Sequence[str] | None = None) -> list[str]:
         if language is not None:
             known, folded = _TERMS_IN[language], composed
             tokens = tokens if is_plain else pattern.findall(composed)
-    # Every date has the name of a month, or a year or a sign beside its digits.
+    # Every date has the name of a month, or a year or a sign next to its digits.
     if (is_told and not _MONTH_WORDS.isdisjoint(tokens)) or not (is_plain or _MAY_BE_DATE.search(folded) is None):
         left = take_dates(folded, terms)
         if left != folded:

@@ -65,7 +65,7 @@ def widen(terms: Iterable[str]) -> list[Group]:
     """
     asked = set(terms)
     merged: dict[frozenset[str], frozenset[str]] = {}
-    heads = _heads()  # read as far as it is asked for: a stem for each word of the table takes a while
+    heads = _heads()  # read lazily: stemming every word of the table takes a while
     for term in sorted(asked):
         for head, members in _table(term[0]).get(term, ()) if term[0] in heads else ():
             if head <= asked:

@@ -202,7 +202,7 @@ def spelled_hangul(root: str) -> list[str]:
     """Yield a Korean name in Latin letters, family and given name separately; nothing for other words."""
     given, families = _given(), _spellings("korean family names")
     if root.endswith("이") and (len(root) == 4 or given.issuperset(root[:2])):
-        root = root[:-1] if len(root) > 2 else root  # what makes a name easier to say before a particle
+        root = root[:-1] if len(root) > 2 else root  # a vowel that eases pronunciation before a particle
     family = families.get(root[0]) if len(root) == 3 else None
     first = root[1:] if family else root
     if len(first) != 2 or not given.issuperset(first):

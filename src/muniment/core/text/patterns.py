@@ -51,7 +51,7 @@ def sign(cues: str, pattern: str) -> Sign:
     return Sign(frozenset(cues.split()), lazy_pattern(pattern))
 
 
-# -- what every match holds ---------------------------------------------------------------------------
+# -- words in every match -----------------------------------------------------------------------------
 
 Needles = frozenset[str]
 

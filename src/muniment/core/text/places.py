@@ -35,9 +35,7 @@ def is_known_place(name: str) -> bool:
 
 
 def is_no_place(name: str) -> bool:
-    """Return whether it is a product, a team, a state of mind, an ordinal: something one can move to without being
-    there.
-    """
+    """Return whether it is a product, a team, a state of mind, an ordinal: one can move to it without being there."""
     if is_known_place(name):
         return False
     words = name.casefold().split()

@@ -25,9 +25,7 @@ _END = lazy_pattern(
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """Return half-open spans of the sentences of a text, without surrounding white space. Every other character is in
-    one.
-    """
+    """Return half-open spans of a text's sentences, which cover every character but surrounding white space."""
     spans: list[tuple[int, int]] = []
     start = 0
     for found in _END.finditer(text):
@@ -79,7 +77,7 @@ def passage_spans(text: str) -> list[tuple[int, int]]:
         begin = begin if held else start
         last, held = end, held + count
     if held:
-        if spans and held < PASSAGE_WORDS // 4:  # a closing remark belongs to what it closes
+        if spans and held < PASSAGE_WORDS // 4:  # a closing remark belongs to the passage before it
             spans[-1] = (spans[-1][0], last)
         else:
             spans.append((begin, last))
@@ -195,8 +193,7 @@ def named_by_marks(answer: str, evidence_ids: Sequence[str], unknown_marks: Coll
 
 
 def with_marks(text: str, named: Mapping[str, str], mark: Callable[[str], str | None] = lambda _: None) -> str:
-    """Replace the marks of a text by those of the same evidence elsewhere, dropping marks of evidence without one
-    there.
+    """Replace the marks of a text by those of the same evidence elsewhere, dropping those of other evidence.
 
     `named` maps numbers to evidence. Code is kept, and so are brackets after a word that name nothing, as they are not
     a citation.

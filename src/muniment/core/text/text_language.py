@@ -63,7 +63,7 @@ def _against() -> dict[str, tuple[LatinLanguage, ...]]:
     return {
         word: tuple(language for language in LATIN_LANGUAGES if word not in lists[language])
         for word in _STOP_WORDS.words("english")
-        if len(word) > 1  # what an apostrophe cuts off is found in other languages as well
+        if len(word) > 1  # fragments before an apostrophe occur in other languages too
     }
 
 

@@ -55,12 +55,12 @@ __all__ = [
 
 # -- connections --------------------------------------------------------------------------------------
 #
-# Connections that can lose patience: a server that stands still answers nothing, and its connections do not break.
+# Connections with timeouts: a suspended server answers nothing, and its connections do not break.
 #
-# The machine of a server whose processes are stopped goes on confirming what it is sent, so no keepalive notices it.
-# Where a question is answered at once or not at all, or another server can be asked, the wait is bounded here. A
-# connection that was given up is closed, since its answer may still come. A commit is not given up: the server is asked
-# to break its wait off, and then says what became of it. Other statements of a write are bounded by the server alone.
+# The machine of a server with stopped processes still acknowledges packets, so no keepalive notices. Where a query is
+# answered at once or not at all, or another server can be asked, the wait is bounded here. An abandoned connection is
+# closed, since its answer may still come. A commit is never abandoned: the server is asked to cancel its wait, and then
+# reports the outcome. Other statements of a write are bounded by the server alone.
 
 _CANCEL_WAIT_S = 5.0
 
@@ -141,7 +141,7 @@ def _nudged(gen: Generator[Any, Any, Any], seconds: float, nudge: Callable[[], N
 
 # -- errors -------------------------------------------------------------------------------------------
 #
-# What went wrong in PostgreSQL, said in the words of `errors`: the one place that knows SQLSTATE codes.
+# Translation of PostgreSQL's errors to those of `errors`: the one place that knows SQLSTATE codes.
 
 
 class LostRace(StorageBusy):
@@ -213,7 +213,7 @@ def translate(error: psycopg.Error, location: str) -> MunimentError:
 
 # -- addresses ----------------------------------------------------------------------------------------
 #
-# What a PostgreSQL URL says of servers: several hosts, where the replica is, how soon a dead connection is noticed.
+# PostgreSQL URLs: several hosts, the replica, and how soon a dead connection is noticed.
 #
 # Only reads and writes connection strings; connects to nothing and keeps no secret in a message.
 
@@ -335,9 +335,9 @@ def _is_port(given: str) -> bool:
 # Commits that a replica has confirmed (`durability="replicated"`): nothing is acknowledged that one server alone has.
 #
 # `synchronous_commit = remote_apply` makes the server wait for its synchronous standbys. It does so only where it names
-# some, and a wait that is broken off ends in a success with a warning; both would promise what is not there. So the
-# first is refused when the store is opened and at each commit, and the second is an error here; also for whoever asked
-# for less on a server that waits all the same. Nothing else is known of replicas.
+# some, and a cancelled wait ends in a success with a warning; both would be false acknowledgements. So the first is
+# refused when the store is opened and at each commit, and the second is an error here, even where a lower durability
+# was requested but the server waits anyway. Nothing else is known of replicas.
 
 _STANDBY_HINT = "name a standby in synchronous_standby_names of the primary, or ask for durability=full"
 _HEARD = "SET LOCAL client_min_messages = warning; "

@@ -52,7 +52,7 @@ _POLL_S = 0.001
 _CATCH_UP_S = 5.0
 _PAUSE_S = 0.05
 _ANSWER_S = 2.0
-"""How long a replica may take to report its position. One with stopped processes is silent without disconnecting."""
+"""Seconds a replica may take to report its position. One with stopped processes is silent without disconnecting."""
 _NEVER = float("-inf")
 Pool = psycopg_pool.ConnectionPool[Connection]
 
@@ -74,9 +74,9 @@ class ReplicaSettings:
 
     dsn: str
     lag_s: float = 0.0
-    """How old an answer may be with regard to other stores' writes. This store's own writes are always visible."""
+    """Maximum age of an answer with regard to other stores' writes. This store's own writes are always visible."""
     wait_s: float = 0.1
-    """How long a read waits for the replica to catch up."""
+    """Seconds a read waits for the replica to catch up."""
 
 
 class Replica:
@@ -177,7 +177,7 @@ class Replica:
                 self._note_row(connection.execute(_POSITION).fetchone())
             self._hear()
         except psycopg.Error:
-            self._old_s = time.monotonic()  # it is committed: only where, nobody knows yet
+            self._old_s = time.monotonic()  # committed, at a still unknown position
 
     def has_applied(self) -> bool | None:
         """Return whether the replica has all that was written here; None where it cannot be asked."""

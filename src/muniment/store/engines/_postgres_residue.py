@@ -38,7 +38,9 @@ def scrub(connection: Connection, schema: str, location: str, *, is_pooled: bool
     try:
         if not is_pooled:
             connection.execute(f"SET lock_timeout = '{_LOCK_WAIT}'")
-            connection.execute("SET client_min_messages = warning")  # what it skips, the server says by warnings alone
+            connection.execute(
+                "SET client_min_messages = warning"
+            )  # the server reports skipped tables as warnings only
         for each in tables:
             notes += _rebuild(connection, each, f'"{schema}"."{each}"', skip_locked=is_pooled)
         unchecked = _checkpoint(connection)

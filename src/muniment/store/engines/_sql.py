@@ -300,7 +300,7 @@ class Statements:
         parts = [f"SELECT {', '.join(map(self._name, shape.output(op.columns)))} FROM {self.table(shape)}"]
         parts.append(f"WHERE {self._conditions(shape, forms)}")
         bound = _bound(op.where)
-        compared = set(order if op.after is not None else ())  # with names, which are given as they are
+        compared = set(order if op.after is not None else ())  # with names, which are passed unencoded
         sort = {
             name: self._name_of(shape, name)
             if shape.column[name].form == "name" and (name in compared or name not in bound)
@@ -437,7 +437,7 @@ def _padded(values: tuple[Value, ...]) -> tuple[Value, ...]:
 
 # -- one transaction ----------------------------------------------------------------------------------
 #
-# Engines would disagree about what a call inside another call's work sees, and one of them would wait for itself.
+# Engines would disagree about what a nested call sees, and one of them would deadlock.
 
 R = TypeVar("R")
 _ROWS_BETWEEN = 256
@@ -498,7 +498,7 @@ class View(ABC):
         try:
             return run()
         except StorageFailure:
-            cancellation.check()  # broken off: told as what it is
+            cancellation.check()  # cancelled: reported as such
             raise
         finally:
             cancellation.end()
@@ -546,7 +546,7 @@ class View(ABC):
 
     def _refuse(self) -> None:
         if isinstance(self.failure, StoreDamaged):
-            raise self.failure  # whoever goes on to look for more damage is told of this one again
+            raise self.failure  # a search for further damage reports this one again
         if self.failure is not None:
             raise StorageFailure("an operation of this transaction has failed; nothing more can be done in it")
         raise StorageFailure("this transaction has ended", hint="keep no transaction beyond its work")

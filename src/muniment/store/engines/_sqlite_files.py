@@ -64,7 +64,7 @@ __all__ = [
 
 # -- errors -------------------------------------------------------------------------------------------
 #
-# What went wrong in SQLite, said in the words of `errors`: the one place that knows SQLite's codes.
+# Translation of SQLite's errors to those of `errors`: the one place that knows its codes.
 
 _TAKEN = frozenset(
     {sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_ROWID}
@@ -137,7 +137,7 @@ def translate(error: sqlite3.Error, location: str, *, is_open: bool = False) -> 
 
 # -- open files ---------------------------------------------------------------------------------------
 #
-# Reading a database file beside SQLite without dropping its locks.
+# Reading a database file alongside SQLite without dropping its locks.
 #
 # POSIX locks belong to the process and the file: closing *any* descriptor of a file drops every lock the process holds
 # on it, SQLite's too, and another process could then take the store for abandoned. So a descriptor opened here stays
@@ -186,7 +186,7 @@ def entered(path: str, *, create: bool = False) -> Iterator[None]:
     made = _create_private(path) if create else None
     try:
         key = enter(path)
-    except (OSError, ValueError):  # what is wrong with the path is said by who opens it
+    except (OSError, ValueError):  # opening the path reports its fault
         yield
         return
     if made is not None:
@@ -240,7 +240,7 @@ def read_chunks(path: str, chunk_bytes: int, *, ending: str = "") -> Iterator[by
 
 # -- connections --------------------------------------------------------------------------------------
 #
-# Connections to one SQLite file: how they are set up, waited for, shared between threads, left behind by a fork.
+# Connections to one SQLite file: set-up, waiting, sharing between threads, and forks.
 #
 # One writer behind a lock and a few idle readers. Knows nothing of tables.
 
@@ -355,7 +355,7 @@ class Connections:
         try:
             self.refuse_closed()
             if self._writer is None:
-                self.refuse_vanished()  # before one is opened, which may be another file
+                self.refuse_vanished()  # before opening a connection, which may reach another file
                 self._writer, self._log = connect(self.place, timeout_s=0), None
             self.refuse_vanished()
             taken = True
@@ -576,9 +576,9 @@ def is_log_damaged(place: FileTarget) -> bool:
         return False
     try:
         with closing(connect(place._replace(mode="ro"), timeout_s=place.busy_timeout_s)) as connection:
-            connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # recovers what can be read
+            connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # recovers the readable part
             return _stays_damaged(place)
-    except sqlite3.Error:  # raised again by whoever opens the file, and explained there
+    except sqlite3.Error:  # opening the file raises it again, with an explanation
         return False
 
 
@@ -654,7 +654,7 @@ def _checksum(header: bytes, data: bytes, start: bytes = bytes(8)) -> bytes:
 
 # -- opening ------------------------------------------------------------------------------------------
 #
-# Opening a SQLite file: what it is, whether it is ours, and making the tables of a new one.
+# Opening a SQLite file: identifying it, and making the tables of a new one.
 #
 # Refuses before it writes: a file that is something else is never touched. Safe for many processes that open the same
 # new file at once. Holds no connection afterwards.
@@ -675,7 +675,7 @@ def prepare(place: FileTarget) -> tuple[FileTarget, int]:
     with entered(place.path, create=place.mode == "rwc"):
         try:
             return _prepare(place)
-        except UnicodeDecodeError:  # Python cannot read what SQLite says of a damaged schema
+        except UnicodeDecodeError:  # Python cannot decode SQLite's message about a damaged schema
             raise damaged_text(place.path) from None
 
 
@@ -797,7 +797,7 @@ def _make_tables(connection: sqlite3.Connection) -> None:
 #
 # A SQLite store as a file: copied while it is in use, and put back in its place.
 #
-# A copy is what the store was at one moment, of whatever schema: it is neither migrated nor read. It appears under its
+# A copy is the store at one moment, of any schema: it is neither migrated nor read. It appears under its
 # name only when it is complete. Knows nothing of what rows mean.
 
 _WAIT_S = 30.0
@@ -835,7 +835,7 @@ def _number(connection: sqlite3.Connection, path: str) -> int:
 
 
 def copy_file(source: str, target: str) -> int:
-    """Copy a store, while others read and write it, into a new file; answers the schema number of the copy."""
+    """Copy a store, while others read and write it, into a new file; returns the schema number of the copy."""
     if os.path.exists(target):
         raise InvalidInput(f"there is a file {target} already", path="$.file", hint="name a new file for the copy")
     schema_number(source)

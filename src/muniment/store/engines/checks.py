@@ -57,7 +57,7 @@ class Shape(NamedTuple):
     texts: frozenset[str]
     """Columns that hold any text and can be queried by it."""
     stored: dict[str, Literal["text", "int", "bytes"]]
-    """How the value of each column is stored (`codec`)."""
+    """Storage form of each column (`codec`)."""
     has_names: bool
     is_coded: bool
     """True if a column's stored form differs from its plain one."""

@@ -127,7 +127,7 @@ class PostgresReader(SqlReader):
         if len(few) < _FEW:
             yield from few
             return
-        del few  # not kept along with what the cursor brings
+        del few  # not kept while the cursor is read
         cursor = self._connection.cursor(name=f"muniment_{next(_numbers)}")
         cursor.itersize = _STREAM_ROWS
         try:
@@ -210,7 +210,7 @@ class PostgresTransaction(PostgresReader, SqlTransaction):
         numbers = [lock_number("lock", self._schema, self._tenant_id, *parts) for parts in names]
         if len(numbers) == 1:
             self._run("", "SELECT pg_advisory_xact_lock(%s)", (numbers[0],))
-        elif numbers:  # a function in a SELECT over one list is called for its values as they stand
+        elif numbers:  # a function in a SELECT over one list is called for its values in order
             asked = "SELECT pg_advisory_xact_lock(each) FROM unnest(%s::bigint[]) AS given(each)"
             self._run("", asked, (numbers,))
 
@@ -246,7 +246,7 @@ ORDER BY name
 _HISTORY = """
 SELECT CASE WHEN pg_is_in_recovery() THEN '' ELSE left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) END
 """
-"""The server's timeline, which starts anew when a standby is promoted; nothing for a standby."""
+"""The server's timeline, which changes when a standby is promoted; nothing for a standby."""
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _TRIES = 6
 _PREPARE_AFTER = 5
@@ -394,7 +394,7 @@ class PostgresEngine:
                     replica.reads["replica"] += 1
                     return answer
                 except StorageFailure as error:
-                    replica.failed(error)  # the primary is asked instead
+                    replica.failed(error)  # the primary answers instead
             with self._view(tenant_id) as reader:
                 answer = work(reader)
             if replica is not None:
@@ -414,7 +414,7 @@ class PostgresEngine:
         with self._turns, self._view(TENANT_ANY) as reader:
             ((seen,),) = reader._run("mark", "SELECT pg_current_snapshot()::text", ())
             if self._replica is not None:
-                self._replica.expire()  # what moved the mark is there for whoever reads next
+                self._replica.expire()  # the next reader must see what moved the mark
             return str(seen)
 
     def tenants(self, after: str | None = None, limit: int | None = None) -> list[str]:
@@ -541,9 +541,7 @@ class PostgresEngine:
             replica.failed(error)
 
     def _open_replica_pool(self, dsn: str, is_pooled: bool) -> Pool:
-        """Open the replica's pool. Its sessions keep no role, which may not be replicated yet; each transaction names
-        it.
-        """
+        """Open the replica's pool. Each transaction names the role, which may not be replicated yet."""
         timeout_s = min(_REPLICA_WAIT_S, self._target.busy_timeout_s)
         return self._open_pool(dsn, is_pooled, role=None, timeout_s=timeout_s, sizes=self._pool_sizes, is_replica=True)
 
@@ -570,7 +568,7 @@ class PostgresEngine:
             dsn,
             connection_class=Connection,
             kwargs={
-                "autocommit": True,  # every BEGIN is said
+                "autocommit": True,  # every BEGIN is explicit
                 "connect_timeout": self._target.connect_timeout_s,
                 "application_name": "muniment",
                 "prepare_threshold": None if is_pooled else _PREPARE_AFTER,
@@ -633,7 +631,7 @@ class PostgresEngine:
         """Return why no connection was made. A pool does not report it, so the server is asked once more."""
         lost = StorageLost(f"cannot reach {self._ready.location}", hint="is the server up?")
         if pool is not self._pool and pool is not self._long_pool:
-            return lost  # a replica: the primary is asked
+            return lost  # a replica: the primary answers
         try:
             connect(self._target).close()
         except StorageLost:
@@ -679,7 +677,7 @@ class PostgresEngine:
             pass
         ((history,),) = cursor.fetchall()
         if history and not self._book.bind(history):
-            return None  # what was known of names came from another server
+            return None  # the cached names came from another server
         return shard
 
     def _commit_write(self, connection: Connection) -> None:
@@ -708,7 +706,7 @@ class PostgresEngine:
         """Return a connection to the pool; one that cannot be rolled back is closed, which rolls it back."""
         try:
             if not done and not connection.closed:
-                connection.rollback()  # not execute("ROLLBACK"): this one also forgets what an aborted batch prepared
+                connection.rollback()  # not execute("ROLLBACK"): this also drops statements prepared in an aborted batch
         except psycopg.Error:
             connection.close()
         finally:

@@ -356,7 +356,7 @@ class SqliteEngine:
         with self._turns:
             connection = connections.take_reader()
             try:
-                connection.text_factory = with_marks  # of a name that is no text too, so that `verify` can tell of it
+                connection.text_factory = with_marks  # also for an undecodable name, so that `verify` can report it
                 return [name for (name,) in connection.execute(asked, parameters)]
             except sqlite3.Error as error:
                 raise translate(error, connections.place.path) from error

@@ -160,7 +160,7 @@ class Child(Generic[R]):
     def __init__(self, work: Callable[[], R]) -> None:
         self._reading, writing = os.pipe()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of forks in a process with threads: the child uses none of theirs
+            warnings.simplefilter("ignore")  # about forks in a process with threads, which the child does not use
             self._pid = os.fork()
         if self._pid == 0:
             told = b""

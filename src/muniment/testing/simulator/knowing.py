@@ -36,7 +36,7 @@ def _plan_remember(model: Model, rng: Random, number: int) -> Args | None:
     owner, sources = drawn
     scope = scope_of(model, owner, rng.choice(SESSIONS))
     event = model.events[sources[0]]
-    if rng.random() < 0.3:  # in the words of the event itself, which must stand there
+    if rng.random() < 0.3:  # quoting the event itself, which must contain it
         value = event.word
         return {"scope": scope, "key": f"quote.{number}", "value": value, "sources": sources[:1], "quote": value}
     word = model.new_word(number, "fact")
@@ -105,7 +105,7 @@ def _retract(mem: Memory, args: Args) -> Any:
 
 
 def _refuse_retract(_model: Model, _args: Args) -> tuple[str, ...]:
-    return ("conflict", "")  # what is history already is not taken back again
+    return ("conflict", "")  # a historical fact cannot be retracted again
 
 
 def _learn_retract(_model: Model, args: Args, answer: Any) -> None:

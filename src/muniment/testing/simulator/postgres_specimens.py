@@ -56,7 +56,7 @@ class Server:
         self.name = name
         schema = stack.enter_context(fresh_schema(operator_dsn or dsn))
         self._operator = stack.enter_context(psycopg.connect(operator_dsn or dsn, autocommit=True))
-        # Tables are not rebuilt after each forget: what lies in a server's files is its operator's to clean.
+        # Tables are not rebuilt after each forget: cleaning a server's files is up to its operator.
         self.engine = PostgresEngine(dsn, schema=schema, pool_max=4, replica=replica)
         stack.callback(self.engine.close)
         self._schema = schema
@@ -70,7 +70,7 @@ class Server:
         self._seeds.add(seed)
 
     def end_backend(self, transaction: Any) -> None:
-        ((pid,),) = transaction._run("", "SELECT pg_backend_pid()", ())  # a pooler tells the connection another number
+        ((pid,),) = transaction._run("", "SELECT pg_backend_pid()", ())  # a pooler gives the connection another number
         self._operator.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
 
 

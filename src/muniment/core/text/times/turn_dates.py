@@ -99,7 +99,7 @@ def _feasts() -> tuple[dict[str, list[Feast]], list[Feast]]:
         day_of = _feast_day(*map(int, when.split("-")))
         for name in forms_in(names):
             form = name.replace(" ", "[ -]").replace("'", "['’]")
-            # A letter of a language without blanks may stand beside it, so that it is no edge of a word.
+            # A letter of a language without blanks may adjoin it, so \b does not match.
             feast = lazy_pattern(rf"{form}(?![a-z])"), day_of
             every.append(feast)
             first = _WORD.match(name)
@@ -121,7 +121,7 @@ def _weekday_in(month: Window, week: int, weekday: int) -> Window | None:
     return part_of(month, -1 if week == _LAST_WEEK else week, weekday)
 
 
-# -- what lies on the one side or the other ---------------------------------------------------------------
+# -- past or future -----------------------------------------------------------------------------------------
 
 _ON_DAY = lazy_pattern(rf"\b(?:on|by|until|till|for|this) {WEEKDAY}\b")
 _ZH_DAY = lazy_pattern(rf"(?<![每个上下这本])(?:周|星期|礼拜)(?P<weekday>末|{ZH_DAY})")

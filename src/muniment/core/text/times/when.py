@@ -165,9 +165,7 @@ def read_number(text: str) -> int:
 
 
 def read_weekday(text: str) -> int:
-    """Return Monday 0 … Sunday 6, or `WEEKEND`: by an English name, by a character, by a name that ends or begins with
-    one.
-    """
+    """Return Monday 0 … Sunday 6, or `WEEKEND`, for an English name, a character, or a name that ends or begins with one."""
     known = _WEEKDAYS.get(text)
     if known is None:
         known = _SIGNS[text[0] if text.endswith("요일") else text[-1]]
