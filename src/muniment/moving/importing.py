@@ -588,7 +588,9 @@ def _replacing(origin: Origin, fate: _Fate) -> Origin:
 
 
 def _window(origin: Origin) -> str:
-    """Until when another system held this to be true; kept in the speaker's name, so that the words stay unchanged."""
+    """Until when another system held this to be true, as a suffix of the speaker's name, so that the words stay
+    unchanged.
+    """
     if origin.valid_to is None:
         return ""
     return f" (held until {format_instant(parse_instant(origin.valid_to))[:10]})"

@@ -149,7 +149,7 @@ def _own_words(text: str) -> str:
 
 
 def about_turn(unit: Unit, *, is_answer: bool) -> Mapping[str, Any]:
-    """Metadata of a turn: its trace, and the model that said it with its token counts."""
+    """Metadata of a turn: its trace, and the model that produced it with its token counts."""
     where = {"trace_id": unit.trace_id, "span_id": unit.key}
     return {key: value for key, value in where.items() if value} | (dict(unit.about) if is_answer else {})
 

@@ -74,7 +74,7 @@ def token_f1(answer: str, expected: str) -> float:
 
 
 def f1_of(tokens: Iterable[str], expected: Iterable[str]) -> float:
-    """The same F1, of texts that are already tokenised."""
+    """Token F1 of texts that are already tokenised."""
     mine, wanted = Counter(tokens), Counter(expected)
     if not mine or not wanted:
         return float(mine == wanted)

@@ -1,5 +1,4 @@
-"""Regression tests of an agent's outputs (RC-19): eight assertions, packs made from constraints or a rule, and a
-runner.
+"""Regression tests of an agent's outputs (RC-19): eight assertions, packs of tests, and a runner.
 
 A test asserts one of the eight, or `constraints` themselves (`assert: {constraints: [{bullets: {min: 2}}]}`): every
 kind of constraint can be tested. An unknown kind is an error that names it.
@@ -18,9 +17,9 @@ agent's failure (a crash, a timeout, an invalid output) is a result, not an exce
 
 A pack file is a constraint file with cases, each a prompt with variables and the constraints on its answer:
 
-    constraints:                            # of every case
+    constraints:                            # shared by every case
       - personal_data
-    repeats: 5                              # each case is asked so often
+    repeats: 5                              # each case is repeated this often
     least: 0.5                              # and the lower bound of its pass rate (Wilson) must reach this
     cases:
       - id: refund

@@ -1,19 +1,19 @@
 """Score the result of an arm for a question: measures from 0 to 1, more is better. Pure.
 
-| measure | of which questions | 1 means |
+| measure | applies to | 1 means |
 |---|---|---|
-| recall | those with evidence | all of it was given; else the share that was |
-| told | those with answers | one of them stands in the text, word for word (dates and numbers in any form) |
-| newest | those with stale evidence | the evidence is there, and above what is stale |
-| clean | those with `not_told` | none of it stands in the text |
-| recognised | those that nothing answers | the packet says so |
-| offered | the others | the packet does not say that nothing answers it |
-| f1, contains | those with answers | the model's answer has their tokens; holds one of them |
-| answered, declined | answerable ones; the others | the model answered; it said that it does not know |
-| cited | those with evidence | the model's answer cites a piece of it |
+| recall | questions with evidence | all of it is present; else the share that is |
+| told | questions with answers | the text contains one of them word for word (dates and numbers in any form) |
+| newest | questions with stale evidence | the evidence is present, and above anything stale |
+| clean | questions with `not_told` | the text contains none of it |
+| recognised | unanswerable questions | the packet says so |
+| offered | answerable questions | the packet does not claim that nothing answers it |
+| f1, contains | questions with answers | the model's answer has their tokens; contains one of them |
+| answered, declined | answerable questions; the others | the model answered; it said that it does not know |
+| cited | questions with evidence | the model's answer cites a piece of it |
 
-The last five need a model. A question passes with an arm where its evidence (where none is named, an answer) is given
-whole, nothing stale stands above it, nothing is told that must not be, and that nothing answers it is recognised.
+The last five need a model. A question passes with an arm if all of its evidence (or, if none is named, an answer) is
+present, nothing stale is above it, no `not_told` text is present, and an unanswerable question is recognised.
 """
 
 from __future__ import annotations

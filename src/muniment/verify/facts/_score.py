@@ -96,7 +96,7 @@ def support(units: Sequence[Measured], policy: FactCheckPolicy) -> float:
 
 
 def pressed(odds: float) -> float:
-    """The same log-odds, squeezed above 0: values below the edge are mapped between 0 and it, keeping their order."""
+    """Log-odds squeezed above 0: values below the edge are mapped between 0 and it, keeping their order."""
     return odds if odds >= _EDGE else _EDGE * math.exp(max(-_ODDS_MAX, odds - _EDGE))
 
 
