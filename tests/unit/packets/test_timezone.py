@@ -82,3 +82,11 @@ def test_what_is_no_time_zone_is_refused(timezone: object) -> None:
         muniment.open(":memory:", timezone=timezone)  # type: ignore[arg-type]
     assert caught.value.path == "$.timezone"
     assert caught.value.hint
+
+
+def test_what_is_loaded_in_bulk_has_the_days_of_the_zone() -> None:
+    with muniment.open(":memory:", timezone="Asia/Tokyo") as mem:
+        content = "I moved the piano myself."
+        mem.store.load([{"user_id": "ana", "session_id": "s", "role": "user", "content": content, "ts": str(LATE)}])
+        text = mem.run(user_id="ana", session_id="t").compose("responder", query="Who moved the piano?").text
+        assert f"2 May 2026:\n[1] user: {content}" in text

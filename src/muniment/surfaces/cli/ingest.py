@@ -101,6 +101,7 @@ def _ingest_bulk(
     """Everything is checked and put in order on disk before the store is opened."""
     from muniment.core.outside.spool import spool
     from muniment.core.policy import Policy
+    from muniment.handles.openings import zone_given
     from muniment.store.load import LoadEvent, spool_events
 
     policy = Policy.from_wire(dict(settings.policy)).ledger
@@ -111,7 +112,8 @@ def _ingest_bulk(
     ):
         sources = [_on_disk(name, Path(scratch)) for name in files]
         events = (LoadEvent(*address, draft, where) for address, where, draft in named(sources))
-        spool_events(events, policy, held, settings.tenant, lambda stage, count: advance(count, stage))
+        zone = None if settings.timezone == "none" else zone_given(settings.timezone)
+        spool_events(events, policy, held, settings.tenant, lambda stage, count: advance(count, stage), zone)
         with open_memory() as mem:
             return _BulkTally(
                 mem.store.load(
