@@ -136,7 +136,7 @@ class _BulkTally:
 
     def lines(self, db: str) -> Iterator[str]:
         report = self._report
-        yield f"{counted(report.events, 'event')} in {counted(report.sessions, 'session')} are in {db}"
+        yield f"{counted(report.events, 'event')} in {counted(report.sessions, 'session')} {'is' if report.events == 1 else 'are'} in {db}"
         if report.already_present:
             yield f"{report.already_present} of them were there already; nothing was written twice"
         if report.forgotten:
@@ -204,7 +204,7 @@ class _Tally:
         }
 
     def lines(self, db: str) -> Iterator[str]:
-        yield f"{counted(self._events, 'event')} in {counted(len(self._sessions), 'session')} are in {db}"
+        yield f"{counted(self._events, 'event')} in {counted(len(self._sessions), 'session')} {'is' if self._events == 1 else 'are'} in {db}"
         if self._known:
             yield f"{self._known} of them were there already; nothing was written twice"
         if self._wordless:
