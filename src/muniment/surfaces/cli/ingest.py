@@ -125,6 +125,10 @@ def _ingest_bulk(
             )
 
 
+def _held(events: int, sessions: int, db: str) -> str:
+    return f"{counted(events, 'event')} in {counted(sessions, 'session')} {'is' if events == 1 else 'are'} in {db}"
+
+
 class _BulkTally:
     """What a load reports, in words."""
 
@@ -136,7 +140,7 @@ class _BulkTally:
 
     def lines(self, db: str) -> Iterator[str]:
         report = self._report
-        yield f"{counted(report.events, 'event')} in {counted(report.sessions, 'session')} {'is' if report.events == 1 else 'are'} in {db}"
+        yield _held(report.events, report.sessions, db)
         if report.already_present:
             yield f"{report.already_present} of them were there already; nothing was written twice"
         if report.forgotten:
@@ -204,7 +208,7 @@ class _Tally:
         }
 
     def lines(self, db: str) -> Iterator[str]:
-        yield f"{counted(self._events, 'event')} in {counted(len(self._sessions), 'session')} {'is' if self._events == 1 else 'are'} in {db}"
+        yield _held(self._events, len(self._sessions), db)
         if self._known:
             yield f"{self._known} of them were there already; nothing was written twice"
         if self._wordless:
