@@ -69,6 +69,7 @@ print(study.ingest(first.id, OUTPUT, tool_use={"search_calls": 2}).accepted)
 # -- study.give_up
 study.give_up(third.id, "there is no such agent today")
 
+
 # -- study.collect
 def my_agent(prompt, perspective):
     return {"markdown": OUTPUT, "tool_use": {"search_calls": 1}}
