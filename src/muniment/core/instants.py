@@ -60,14 +60,12 @@ def offset_minutes(value: str | datetime) -> int:
     return 0 if offset is None or offset % _MINUTE else offset // _MINUTE
 
 
-def in_zone(value: str | datetime | None, zone: tzinfo, now: datetime) -> str | datetime | None:
-    """Return a point in time in this zone's local time; `now` where none is given.
+def in_zone(value: str | datetime, zone: tzinfo) -> str | datetime:
+    """Return a point in time in this zone's local time.
 
     An explicit offset is kept, except UTC, which says nothing about a location; a time without an offset is taken as
     local to the zone. Invalid input is left for later checks to refuse.
     """
-    if value is None:
-        return now.astimezone(zone)
     try:
         moment = value if isinstance(value, datetime) else datetime.fromisoformat(value.strip())
         if moment.tzinfo is None:

@@ -706,7 +706,7 @@ class PostgresEngine:
         """Return a connection to the pool; one that cannot be rolled back is closed, which rolls it back."""
         try:
             if not done and not connection.closed:
-                connection.rollback()  # not execute("ROLLBACK"): this also drops statements prepared in an aborted batch
+                connection.rollback()  # not execute("ROLLBACK"): this also drops what an aborted batch prepared
         except psycopg.Error:
             connection.close()
         finally:
