@@ -255,7 +255,7 @@ class RecallPolicy(Record):
     speaker: Weight = 0.3
     """Bonus for a turn by the one person the query names."""
     company: Weight = 0.5
-    """Bonus for a turn in a multi-session scope where a speaker named in the query takes part."""
+    """Bonus for a turn in a session where a speaker named in the query takes part, if there are other sessions."""
     role: Weight = 0.35
     """Bonus for the user's turns where users ask about themselves; for the assistant's where they ask what it wrote."""
     question: Weight = 0.04

@@ -303,7 +303,7 @@ class _Check:
             check.end()
 
     def left(self) -> Iterator[Line]:
-        """Return items that the ledger of a whole dump gives but the dump lacks, and missing links of items it has."""
+        """Yield items that the ledger of a whole dump gives but the dump lacks, and missing links of items it has."""
         for made in () if self.header.scope else self._replay.left():
             for version in self._replay.made(made.id):
                 yield Line("items", ItemRow(*version), 0, len(version.body or ""))

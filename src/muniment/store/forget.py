@@ -458,7 +458,7 @@ class _CarrierRow(NamedTuple):
 
 
 def carriers_of(tx: Transaction, item_ids: Iterable[str], known: Collection[str] = ()) -> Iterator[Carrier]:
-    """Return the entries that still hold these items' words, except those already known.
+    """Yield the entries that still hold these items' words, except those already known.
 
     An entry that only touched an item carries none of its words.
     """

@@ -48,7 +48,7 @@ def rebuild_terms(ctx: Context, tx: Transaction) -> None:
 
 
 def term_faults(ctx: Context, reader: Reader) -> Iterator[tuple[str, str]]:
-    """Return items whose terms do not match their newest versions, and the fault."""
+    """Yield items whose terms do not match their newest versions, and the fault."""
     known = 0
     for item in _sources(ctx, reader):
         wanted = _rows(ctx, item)

@@ -497,7 +497,7 @@ def _owner_of_list(row: ItemRow | _Place) -> str | None:
 
 
 def listing_faults(reader: Reader, where: tuple[Condition, ...] = ()) -> Iterator[_Place]:
-    """Return versions that lists would not find correctly."""
+    """Yield versions that lists would not find correctly."""
     versions = stream(reader, ITEMS, where, into=_Place, order=("id", "version"))
     for _, group in groupby(versions, key=lambda each: each.id):
         held = list(group)

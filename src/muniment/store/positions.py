@@ -112,7 +112,7 @@ def stand(reader: Reader, who: Who) -> Standpoint:
 
 
 def read_heads(reader: Reader, who: Who) -> Iterator[tuple[tuple[str, str], Read]]:
-    """Return the end of each session, by the key of the sessions."""
+    """Yield the end of each session, by the key of the sessions."""
     for owner in who.owners:
         for session in select(reader, SESSIONS, (("user_id", "=", owner),), into=_SessionEnd):
             yield (owner, session.session_id), Read(session.head_seq, session.head_recorded_at)

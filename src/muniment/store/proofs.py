@@ -191,7 +191,7 @@ def proof_faults(ctx: Context, reader: Reader, counts: Counter[str]) -> Iterator
 
 
 def _ended(key: bytes | None, end: ProofRow | None, last: ProofRow | None) -> Iterator[ProofFault]:
-    """Return the fault of a chain whose last link differs from its end row."""
+    """Yield the fault of a chain whose last link differs from its end row."""
     if end is None or end.number != _END:
         return
     if last is None or last.number != end.version:

@@ -381,7 +381,7 @@ def _read_run(text: str, start: int, end: int, is_loose: bool, under: str) -> _R
 
 
 def _cards_in(run: _Run) -> Iterator[tuple[int, int]]:
-    """Return the spans of the cards in a run. Longer numbers are tried first."""
+    """Yield the spans of the cards in a run. Longer numbers are tried first."""
     at = run.start
     while (first := _FIRST_GROUP.search(run.text, at, run.end)) is not None:
         at = first.end()

@@ -168,7 +168,7 @@ def _user(user_id: str, sessions: list[_Session], runs: int) -> UserState:
 
 
 def next_users(reader: Reader, after: str | None) -> Iterator[_Session]:
-    """Return the first session of each of the next users, skipping their other sessions and the names of corpora and
+    """Yield the first session of each of the next users, skipping their other sessions and the names of corpora and
     banks.
     """
     for low, high in _between(RESERVED_PREFIXES):
@@ -190,7 +190,7 @@ def _rest_of(reader: Reader, begun: _Session) -> list[_Session]:
 
 
 def _between(prefixes: tuple[str, ...]) -> Iterator[tuple[str, str | None]]:
-    """Return the ranges of names that begin with none of these, in order; None means unbounded."""
+    """Yield the ranges of names that begin with none of these, in order; None means unbounded."""
     low = ""
     for prefix in sorted(prefixes):
         yield low, prefix
@@ -212,9 +212,7 @@ def _runs_of(reader: Reader, users: tuple[str, ...]) -> tuple[_Places, _Places]:
 
 
 def _is_left(reader: Reader, session: _Session, receipts: Set[str]) -> bool:
-    """Return whether anything was written to a session since it was forgotten, reading at most that receipt and one
-    entry.
-    """
+    """Return whether anything was written to a session since it was forgotten, from its newest entries alone."""
     where: Where = (("user_id", "=", session.user_id), ("session_id", "=", session.session_id))
     for entry in stream(reader, ENTRIES, where, into=_Receipt, order=("seq",), descending=True):
         if entry.receipt_id is None or entry.receipt_id in receipts:

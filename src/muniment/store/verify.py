@@ -527,7 +527,7 @@ def _derived_by_then(reader: Reader, made: Item) -> bool:
 
 
 def _missing_versions(replay: Replay, last: Item | None) -> Iterator[tuple[Item, str]]:
-    """Return the last stored version of an item, if the ledger gives more."""
+    """Yield the last stored version of an item, if the ledger gives more."""
     if last is not None and replay.count(last.id) > last.version:
         yield last, "a version that the ledger gives is missing"
 
@@ -551,7 +551,7 @@ class _Number(NamedTuple):
 
 
 def _user_faults(reader: Reader) -> Iterator[tuple[str, str]]:
-    """Return users whose entries do not match their row's count, or are not numbered from 1 without gaps."""
+    """Yield users whose entries do not match their row's count, or are not numbered from 1 without gaps."""
     for user in stream(reader, USERS):
         of_user: Where = (("user_id", "=", user.user_id),)
         ends = [
@@ -596,7 +596,7 @@ def key_fault(reader: Reader, key: IdempotencyKeyRow) -> str | None:
 
 
 def lost_keys(reader: Reader) -> Iterator[tuple[str, str]]:
-    """Return users whose idempotency keys were altered: a request under a lost key could be written twice."""
+    """Yield users whose idempotency keys were altered: a request under a lost key could be written twice."""
     altered = "an idempotency key is missing or altered"
     for user_id, keys in groupby(stream(reader, IDEMPOTENCY_KEYS), key=lambda row: row.user_id):
         user = get(reader, USERS, (user_id,))
@@ -608,7 +608,7 @@ def lost_keys(reader: Reader) -> Iterator[tuple[str, str]]:
 
 
 def _id_faults(reader: Reader) -> Iterator[tuple[str, str]]:
-    """Return ids that both an event and an item have."""
+    """Yield ids that both an event and an item have."""
     of_items = (item.id for item in stream(reader, ITEMS, (("version", "=", 1),), into=_Id))
     while ids := list(islice(of_items, ASKED_MAX)):
         shared = by_ids(reader, ENTRIES, ids, into=_Id)

@@ -112,7 +112,7 @@ def fresh_schema(dsn: str) -> Iterator[str]:
 
 @contextmanager
 def throwaway_server() -> Iterator[str]:
-    """Return the URL of a server that lives as long as the process, started by the first call."""
+    """Yield the URL of a server that lives as long as the process, started by the first call."""
     yield server_dsn()
 
 

@@ -144,7 +144,7 @@ def put(folder: Path, tenant: str, event: Mapping[str, Any], *, user: str, agent
 
 
 def waiting(folder: Path) -> Iterator[Pending]:
-    """Return the waiting events, oldest first; an unreadable file is renamed and skipped."""
+    """Yield the waiting events, oldest first; an unreadable file is renamed and skipped."""
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(".json"))
     except OSError:

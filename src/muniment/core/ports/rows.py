@@ -113,7 +113,7 @@ def by_ids(
 def by_ids(
     reader: Reader, spec: AnyTable, ids: Sequence[Any], *, column: str = "id", where: Where = (), **asked: Any
 ) -> Iterator[Any]:
-    """Return the rows whose column is one of any number of ids; sorted within each portion."""
+    """Yield the rows whose column is one of any number of ids; sorted within each portion."""
     for portion in chunked(ids):
         make, question = _question(spec, ((column, "in", portion), *where), **asked)
         yield from map(make, reader.do(question))
@@ -126,7 +126,7 @@ def get(reader: Reader, spec: Table[R], key: Row) -> R | None:
 
 
 def find(reader: Reader, spec: AnyTable, by: tuple[str, ...], keys: Sequence[Row], *, into: type[P]) -> Iterator[P]:
-    """Return the rows with one of any number of values of a unique key; sorted within each portion."""
+    """Yield the rows with one of any number of values of a unique key; sorted within each portion."""
     make, columns = _maker(into), _columns(spec.name, into)
     for portion in chunked(keys):
         yield from map(make, reader.do(Find(spec.name, by, portion, columns)))

@@ -140,7 +140,7 @@ _OPEN, _BEHIND_OPEN = tuple("аеёиоуыэюяіїє"), ("й", "я")
 
 
 def spelled_names(text: str, small: Set[str]) -> list[str]:
-    """Yield the capitalised Cyrillic and Greek words in Latin letters, each in the forms that its name may have.
+    """Return the capitalised Cyrillic and Greek words in Latin letters, each in the forms that its name may have.
 
     `small` are words that are never names, though a sentence may begin with them.
     """
@@ -184,7 +184,7 @@ _KATAKANA = lazy_pattern("[\u30a1-\u30fa\u30fc]{2,}")
 
 
 def spelled_katakana(run: str) -> list[str]:
-    """Yield the runs of katakana in Latin letters; one that ends in u also without it, which Japanese adds to names."""
+    """Return the runs of katakana in Latin letters; one that ends in u also without it, which Japanese adds to names."""
     found: list[str] = []
     for stretch in _KATAKANA.findall(run):
         latin = plain(stretch)
@@ -199,7 +199,7 @@ def _given() -> frozenset[str]:
 
 
 def spelled_hangul(root: str) -> list[str]:
-    """Yield a Korean name in Latin letters, family and given name separately; nothing for other words."""
+    """Return a Korean name in Latin letters, family and given name separately; nothing for other words."""
     given, families = _given(), _spellings("korean family names")
     if root.endswith("이") and (len(root) == 4 or given.issuperset(root[:2])):
         root = root[:-1] if len(root) > 2 else root  # a vowel that eases pronunciation before a particle

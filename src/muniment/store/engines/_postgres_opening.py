@@ -113,7 +113,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
 
 
 def _bounded(gen: Generator[Any, Any, Any], seconds: float) -> Generator[Any, Any, Any]:
-    """Raise `NoAnswer` for anything that takes longer."""
+    """Drive a psycopg generator, raising `NoAnswer` if it takes longer."""
 
     def give_up() -> None:
         gen.close()
@@ -123,9 +123,7 @@ def _bounded(gen: Generator[Any, Any, Any], seconds: float) -> Generator[Any, An
 
 
 def _nudged(gen: Generator[Any, Any, Any], seconds: float, nudge: Callable[[], None]) -> Generator[Any, Any, Any]:
-    """Count psycopg's polls of the socket, several a second, and act once after this many seconds of waiting, then wait
-    on.
-    """
+    """Count psycopg's polls of the socket, several a second, and act once after this many seconds of waiting."""
     deadline = time.monotonic() + seconds
     ready: Any = None
     while True:

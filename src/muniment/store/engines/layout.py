@@ -78,7 +78,7 @@ def index_name(spec: Table[Any], columns: tuple[str, ...]) -> str:
 
 
 def _indexes(spec: Table[Any]) -> Iterator[tuple[str, str, str]]:
-    """Return (UNIQUE or "", name, columns) of each index besides the primary key."""
+    """Yield (UNIQUE or "", name, columns) of each index besides the primary key."""
     for columns in (*spec.unique, *spec.indexes):
         kind = "UNIQUE " if columns in spec.unique else ""
         yield kind, index_name(spec, columns), ", ".join(f'"{name}"' for name in ("shard", *columns))

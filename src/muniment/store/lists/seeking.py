@@ -175,7 +175,7 @@ def _in_order(reader: Reader, rows: list[Listed], *, descending: bool) -> list[L
 
 
 def _statuses(reader: Reader, where: Where) -> Iterator[str]:
-    """Return the statuses present for a kind and an owner, with one index step for each."""
+    """Yield the statuses present for a kind and an owner, with one index step for each."""
     pinned: Where = tuple(each for each in where if each[0] != "placed_at")
     last: Where = ()
     while True:

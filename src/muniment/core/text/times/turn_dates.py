@@ -164,7 +164,7 @@ Near = Callable[[re.Match[str], date, int], Window | None]
 
 
 def _either(match: re.Match[str], said: date, near: Near) -> Iterator[Window]:
-    """Return the day before, the day after, or both, depending on the sentence."""
+    """Yield the day before, the day after, or both, depending on the sentence."""
     tense = _tense_around(match)
     for step, other in ((-1, "future"), (1, "past")):
         if tense != other:

@@ -449,7 +449,7 @@ def _needles() -> tuple[Needles | None, ...]:
 
 
 def find_spans(folded: str, said: date, ways: Sequence[Relative]) -> Iterator[tuple[tuple[int, int], Window]]:
-    """Return the times a text names with their places, which never overlap."""
+    """Yield the times a text names with their places, which never overlap."""
     taken: list[tuple[int, int]] = []
     for _, pattern, maker in ways:
         for match in pattern.finditer(folded):
