@@ -784,7 +784,7 @@ class StoredExtraction(Record):
 
 
 def _note_name(extractor: str, version: int, session_id: str, *, is_sweep: bool = True) -> str:
-    """The common name of a session's batches; consecutive sweeps have one apart from named turns."""
+    """The common name of a session's consecutive batches, or of those whose turns were named one by one."""
     return digest_name(f"{extractor}\n{version}\n{'sweep' if is_sweep else 'named'}\n{session_id}")
 
 

@@ -391,7 +391,7 @@ def _newer_first(index: ScopeIndex, turn: int) -> tuple[int, int]:
 
 
 def _restates(index: ScopeIndex, one: int, other: int, share: float) -> bool:
-    """True if the two share at least this part of their words, but not all."""
+    """True if the two differ and share at least this part of the shorter one's words."""
     left, right = index.terms(one) - MARKS, index.terms(other) - MARKS
     return left != right and len(left & right) >= share * min(len(left), len(right))
 

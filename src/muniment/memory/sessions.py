@@ -583,9 +583,9 @@ def _places(entries: Iterable[_Entry]) -> list[TurnPlace]:
 
 
 class SessionRows:
-    """Episodes as the store verifies them, with the rows of corpora and named storage (`SessionFold`).
+    """Episodes as the store verifies them, with the rows of corpora (`SessionFold`).
 
-    The folds of named storage are written with the entries, since stored values are requested by name at once.
+    The folds of corpora are written with the entries, since their values are requested by name at once.
     """
 
     def __init__(self, *corpora: SessionFold) -> None:
@@ -596,7 +596,7 @@ class SessionRows:
             fold.extend(tx, user_id, session_id, last_seq, written)
 
     def rebuild(self, tx: Transaction, user_id: str) -> None:
-        """Rebuild the rows of named storage; the rest is rebuilt with the index."""
+        """Rebuild the rows of corpora; the rest is rebuilt with the index."""
         for fold in self._corpora if is_corpus(user_id) else ():
             fold.rebuild(tx, user_id)
 

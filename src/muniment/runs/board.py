@@ -317,7 +317,7 @@ class _Unit:
 
     @property
     def is_short(self) -> bool:
-        """True if the arguments exceed the result, as for changes; a long result was read, and can be read again."""
+        """True for a short result on one line, as changes give; a long one was read, and can be read again."""
         text = self.last.text.strip()
         return len(text) <= _RESULT_CHARS_MAX and "\n" not in text and not self.last.size
 

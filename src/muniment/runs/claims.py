@@ -224,7 +224,7 @@ def make_claim(
 
 
 def _check_same(known: Item, cited: Sequence[Cited], status: str, basis: Sequence[str], claim_id: str | None) -> None:
-    """Refuse a repeated claim that differs from the existing one in anything but words."""
+    """Refuse a repeated claim that adds anything to the existing one."""
     before = RunClaim.from_wire(known.plain())
     adds = _added(before, cited) or not set(basis) <= set(before.depends_on)
     if not adds and status in ("candidate", before.status) and claim_id in (None, before.claim_id):
