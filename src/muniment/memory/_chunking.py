@@ -576,7 +576,7 @@ class _Reader:
         )
 
     def _end(self, name: str) -> None:
-        """Close the element and everything still open inside it. An end tag without a start separates its surroundings."""
+        """Close the element and everything still open inside it. A stray end tag separates its surroundings."""
         if self._counts[name]:
             size = len(self._open)
             while self._open[size - 1] != name:

@@ -123,7 +123,7 @@ def _is_doubtful_name(value: str) -> bool:
 
 
 def _is_doubtful_place(value: str) -> bool:
-    """True for products, fictional places and months; after an article, for all but well-known countries and regions."""
+    """True for products, fictional places and months; after an article, for all but known countries and regions."""
     bare = value.removeprefix("the ")
     return is_no_place(bare) or bare.casefold() in MONTHS or (bare != value and not is_known_place(bare))
 

@@ -183,7 +183,7 @@ def _tells(index: ScopeIndex) -> Flags:
 
 
 def _said(query: Query, index: ScopeIndex, weights: Sequence[float], groups: Iterable[Ints]) -> list[float]:
-    """For each group of turns, the largest share of the query's weight in one turn; stand-ins for a word count in part."""
+    """For each group, the largest share of the query's weight in one turn; stand-ins for a word count in part."""
     held, whole = np.zeros(len(index.ts)), sum(weights)
     if not whole:
         return [0.0 for _ in groups]

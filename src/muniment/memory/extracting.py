@@ -184,7 +184,7 @@ def _is_found_today(reader: Reader, scope: Scope, fact: StoredFact) -> bool:
 
 
 class Speakers:
-    """Judges whether speakers speak for the user; loads names and sessions lazily, once, and only for named speakers."""
+    """Judges whether speakers speak for the user; loads names and sessions once, only for named speakers."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer

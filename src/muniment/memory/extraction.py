@@ -187,7 +187,7 @@ class _Session(NamedTuple):
 
 
 class _Mark(NamedTuple):
-    """How far a session was read, by which version of which note, and whether a worker is continuing there."""
+    """A session's reading progress, the version of its newest note, and whether a worker is continuing there."""
 
     seq: int
     note: tuple[str, int] | None
@@ -669,7 +669,7 @@ def _draft_end(id_: str, turns: Sequence[str], unreadable: Sequence[str], status
 
 
 def _mark_in(reader: Reader, ctx: Context, user_id: str, session_id: str, extractor: _Extractor) -> _Mark:
-    """How far a session was read, by its newest note."""
+    """A session's reading progress, by its newest note."""
     where: tuple[Condition, ...] = (
         ("kind", "=", EXTRACTION),
         ("user_id", "=", user_id),

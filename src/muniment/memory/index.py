@@ -97,7 +97,7 @@ def _voice(speaker: str) -> str:
 
 
 def analyse_turn(entry: LedgerEntry, text: str) -> IndexedTurn:
-    """Analyse a turn for the index. The entry records how much of a long text is analysed, since the policy may change."""
+    """Analyse a turn for the index. The entry records how much of a long text to analyse, as the policy may change."""
     day, seconds = _moment(entry.ts)
     reach = TEXT_CHARS_MAX if entry.analysed_chars is None else entry.analysed_chars
     length, terms = index_text(text[:reach], day)

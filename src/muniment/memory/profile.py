@@ -244,7 +244,7 @@ class _Candidate(NamedTuple):
 
 
 def _cost(added: Sequence[Statement], days: Mapping[str, Sequence[Statement]], count: Callable[[str], int]) -> int:
-    """The tokens that statements add: a date for each new day, and only two instead of a mark for a possible neighbour."""
+    """The tokens that statements add: a date for each new day, and two instead of a mark for a possible neighbour."""
     cost = sum(count(_heading(day)) for day in {_day(each.ts) for each in added}.difference(days))
     for each in added:
         is_joined = any(_joins(each, other) or _joins(other, each) for other in days.get(_day(each.ts), ()))

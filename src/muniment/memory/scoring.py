@@ -192,7 +192,7 @@ def _brevity(index: ScopeIndex, share: float) -> Array:
 
 
 def _leaning(index: ScopeIndex, policy: RecallPolicy) -> Array | None:
-    """How much each turn depends on its neighbours; None if all do fully, as among people.
+    """The degree to which each turn depends on its neighbours; None if all do fully, as among people.
 
     An assistant repeats at length what it answers: its words say little about neighbouring turns, and theirs little
     about it. In a session with one speaker, a turn depends on its neighbours only as far as it is short.

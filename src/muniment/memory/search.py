@@ -101,7 +101,7 @@ class FoundTurn(NamedTuple):
 
 
 def check_search(ctx: Context, query: Any, k: Any, now: Any) -> tuple[str, int, str]:
-    """Validate a search; return the part of the query that is read, the number of hits, and the time of the question."""
+    """Validate a search; return the part of the query that is read, the number of hits, and the time of asking."""
     if not isinstance(query, str):
         raise InvalidInput("a query is text", path="$.query")
     check_text(query, "$.query")

@@ -97,7 +97,7 @@ def is_users_own(kind: str, role: str, trust: str) -> bool:
 
 @cache
 def gate_version() -> int:
-    """The version of the gate's weights and of this module's rules. Rows of another version are rebuilt, not compared."""
+    """The version of the gate's weights and of the rules here. Rows of another version are rebuilt, not compared."""
     return (crc32(read_data("muniment.memory", "gate.bin")) + _RULES) % 127
 
 

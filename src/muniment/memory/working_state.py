@@ -134,7 +134,7 @@ def _merged(known: StoredState, patch: dict[str, Any], origin: str) -> tuple[dic
 
 
 def state_without(item: Item, lost: frozenset[str]) -> Rewritten | None:
-    """The state without lost patches, and without decisions or tool results that named a lost event; the run goes on."""
+    """The state without lost patches, and without decisions or tool results that named a lost event."""
     known = StoredState.from_wire(item.plain())
     state: dict[str, Any] = {}
     for name, value in known.state.items():

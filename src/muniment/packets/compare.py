@@ -495,7 +495,7 @@ def _why_not(build: Build, name: str) -> str:
 
 
 def _is_named(candidate: str, name: str) -> bool:
-    """True if the explanation's name refers to this item: words may be a candidate of several kinds, a state has parts."""
+    """True if the explanation's name refers to this item: words may have several candidates, and a state has parts."""
     id_ = name.partition(":")[2]
     named = candidate.partition(":")[2]
     return named.partition("#")[0] == id_ or (candidate.startswith("state:") and named.startswith(f"{id_}."))

@@ -516,7 +516,7 @@ def _ends(index: StoredIndex, among: Mask | None) -> Ints:
 def _around(
     index: StoredIndex, best: Mapping[int, int], found: Hits, cued: CuedTurns, reach: _Reach
 ) -> dict[int, Sequence[int]]:
-    """The turns around each session's best hit. With little room, prefer sessions that will not be fully quoted anyway."""
+    """The turns around each session's best hit. With little room, prefer sessions not fully quoted anyway."""
     likely = frozenset(found.ordinals[: reach.quotes]) if reach.is_tight else frozenset()
     stretches: dict[int, Sequence[int]] = {}
     told_already: dict[int, Sequence[int]] = {}

@@ -1,4 +1,4 @@
-"""Lines of a page: one for each item of a packet with its citation mark, the opening lines, and the visibility rules."""
+"""Lines of a page: one for each item of a packet with its mark, the opening lines, and the visibility rules."""
 
 from __future__ import annotations
 

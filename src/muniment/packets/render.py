@@ -1,4 +1,4 @@
-"""Render a packet as text for its purpose and as messages; the second guard at the wall, independent of the composer."""
+"""Render a packet as text for its purpose and as messages; a second guard, independent of the composer."""
 
 from __future__ import annotations
 

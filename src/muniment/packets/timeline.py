@@ -369,7 +369,7 @@ def _run_scope(reader: Reader, tenant_id: str, run_id: str, user_id: str | None)
 def _sessions(
     reader: Reader, scope: TurnScope, begun: str | None, descending: bool, *, is_passed: bool
 ) -> Iterator[str]:
-    """A user's sessions by id, from one on. A session with packets but no entry is found by the proofs of its packets."""
+    """A user's sessions by id, from one on. A session with packets but no entry is found by its packets' proofs."""
     if scope.session_id is not None:
         if not is_passed:
             yield scope.session_id

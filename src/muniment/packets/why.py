@@ -229,7 +229,7 @@ def _answer(ctx: Context, tenant_id: str, named: str, user_id: str | None) -> Le
 
 
 def _answered(ctx: Context, tenant_id: str, entry: LedgerEntry, wanted: str) -> Iterator[Telling]:
-    """One result per sentence of an answer that contains the words or, if these are several sentences, is among them."""
+    """One result per sentence of an answer that contains the words or, if these span several, is among them."""
     for build, sentence, lines in trace_answer(ctx, tenant_id, entry):
         said = plain_words(sentence.text)
         if wanted not in said and said not in wanted:
