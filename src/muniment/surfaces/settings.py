@@ -1,7 +1,7 @@
 """Settings, in one order everywhere: argument > `MUNIMENT_*` environment > `muniment.toml` > default.
 
     MUNIMENT_DB, MUNIMENT_TENANT, MUNIMENT_USER, MUNIMENT_AGENT, MUNIMENT_DURABILITY, MUNIMENT_EMBEDDER,
-    MUNIMENT_TOKENS, MUNIMENT_GRADER, MUNIMENT_EXTRACT_MODEL, MUNIMENT_LESSONS, MUNIMENT_PROOF_KEY,
+    MUNIMENT_TOKENS, MUNIMENT_TIMEZONE, MUNIMENT_GRADER, MUNIMENT_EXTRACT_MODEL, MUNIMENT_LESSONS, MUNIMENT_PROOF_KEY,
     MUNIMENT_REPOSITORY, MUNIMENT_BRANCHES, MUNIMENT_DIRECTORY,
     MUNIMENT_CONFIG (another toml); MUNIMENT_DB_FILE names a file that holds the value of MUNIMENT_DB
 
@@ -51,6 +51,7 @@ NAMES: Mapping[str, str] = {
     "durability": "normal",
     "embedder": "none",
     "tokens": "auto",
+    "timezone": "none",
     "grader": "none",
     "grader_decides": "never",
     "extract_model": "none",
@@ -96,6 +97,7 @@ FOLDER_SETTINGS: Mapping[str, Harmless] = {
     "durability": Harmless(),
     "embedder": _one_of("none", "hash", "e5-small", "multilingual-e5-small"),
     "tokens": Harmless(),
+    "timezone": Harmless(),
     "mcp.task_type": Harmless(),
     "mcp.forget": _one_of("off"),
     "mcp.writes": _one_of("off"),
@@ -138,6 +140,8 @@ class Settings:
     """Search by meaning: `none`, `e5-small`, `multilingual-e5-small`, `onnx:<folder>`, `openai:<base_url>#<model>`."""
     tokens: str
     """The token counter: `auto` is exact where a tokenizer is installed."""
+    timezone: str
+    """The time zone that sets the day of times without a UTC offset: `Europe/Berlin`; `none` is UTC."""
     grader: str
     """A model that judges every fact of a verification: `none`, `openai:<base_url>#<model>`."""
     grader_decides: str
@@ -368,6 +372,7 @@ def open_store(settings: Settings, *, must_exist: bool = False, read_only: bool 
         durability=durability_named(settings.durability),
         embedder=settings.embedder,
         tokens=settings.tokens,
+        timezone=None if settings.timezone == "none" else settings.timezone,
         grader=_grader(settings),
         lessons=_model(settings.lessons, "$.lessons"),
         proof_key=settings.proof_key,

@@ -235,6 +235,7 @@ def _throw_away(settings: Settings) -> Memory:
         policy=settings.policy or None,
         embedder=settings.embedder,
         tokens=settings.tokens,
+        timezone=None if settings.timezone == "none" else settings.timezone,
     )
 
 

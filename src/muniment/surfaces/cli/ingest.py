@@ -103,6 +103,7 @@ def _ingest_bulk(
     """Check everything and order it on disk before the store is opened."""
     from muniment.core.outside.spool import spool
     from muniment.core.policy import Policy
+    from muniment.handles.openings import zone_given
     from muniment.store.load import LoadEvent, spool_events
 
     policy = Policy.from_wire(dict(settings.policy)).ledger
@@ -113,7 +114,8 @@ def _ingest_bulk(
     ):
         sources = [_on_disk(name, Path(scratch)) for name in files]
         events = (LoadEvent(*address, draft, where) for address, where, draft in named(sources))
-        spool_events(events, policy, held, settings.tenant, lambda stage, count: advance(count, stage))
+        zone = None if settings.timezone == "none" else zone_given(settings.timezone)
+        spool_events(events, policy, held, settings.tenant, lambda stage, count: advance(count, stage), zone)
         with open_memory() as mem:
             return _BulkTally(
                 mem.store.load(
@@ -123,6 +125,10 @@ def _ingest_bulk(
                     tenant_id=settings.tenant,
                 )
             )
+
+
+def _held(events: int, sessions: int, db: str) -> str:
+    return f"{counted(events, 'event')} in {counted(sessions, 'session')} {'is' if events == 1 else 'are'} in {db}"
 
 
 class _BulkTally:
@@ -136,7 +142,7 @@ class _BulkTally:
 
     def lines(self, db: str) -> Iterator[str]:
         report = self._report
-        yield f"{counted(report.events, 'event')} in {counted(report.sessions, 'session')} are in {db}"
+        yield _held(report.events, report.sessions, db)
         if report.already_present:
             yield f"{report.already_present} of them were there already; nothing was written twice"
         if report.forgotten:
@@ -204,7 +210,7 @@ class _Tally:
         }
 
     def lines(self, db: str) -> Iterator[str]:
-        yield f"{counted(self._events, 'event')} in {counted(len(self._sessions), 'session')} are in {db}"
+        yield _held(self._events, len(self._sessions), db)
         if self._known:
             yield f"{self._known} of them were there already; nothing was written twice"
         if self._wordless:
