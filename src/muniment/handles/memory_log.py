@@ -123,16 +123,18 @@ class MemoryLog:
         return measure_drift(self._ctx, tenant_id, user_id, run_id, since, until)
 
     def bill(self, run_id: str, *, tenant_id: str = DEFAULT_TENANT) -> RunBill:
-        """The input cost of the conversation in a run's session: fresh, cached and written tokens, under the rules of
-        some providers, with memory and without.
+        """The input cost of the conversation in a run's session, with memory and without.
+
+        In fresh, cached and written tokens, under the rules of some providers.
         """
         from muniment.packets.billing import bill_run
 
         return bill_run(self._ctx, tenant_id, run_id)
 
     def in_view(self, build_id: str, *, tenant_id: str = DEFAULT_TENANT) -> list[LineInView]:
-        """The lines in the model's window with a build: those of earlier packets of the conversation, each with its
-        build and since when, and the build's own.
+        """The lines in the model's window with a build.
+
+        The build's own, and those of earlier packets of the conversation, each with its build and since when.
         """
         from muniment.packets.in_view import explain_view
 

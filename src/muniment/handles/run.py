@@ -355,10 +355,10 @@ class Run:
         intent: IntentParts | Mapping[str, Any] | None = None,
         features: Mapping[str, Any] | None = None,
     ) -> Recall:
-        """Hints from earlier judged runs: the last that passed at similar work, and lessons; `text` goes into the
-        prompt, and into the packets of planner and tool.
+        """Hints from earlier judged runs: the last that passed at similar work, and lessons.
 
-        `query` defaults to the user's last message. Without an `intent`, the task type is the family of work.
+        `text` goes into the prompt, and into the packets of planner and tool. `query` defaults to the user's last
+        message. Without an `intent`, the task type is the family of work.
         """
         from muniment.learning.recalling import last_asked
 
@@ -440,9 +440,9 @@ class Run:
         return candidates.propose(self._writer(), candidates.Proposed(request, "caller", reason))
 
     def summarize(self, text: str, *, sources: Iterable[str]) -> GivenSummary:
-        """Store the caller's own summary of this session, based on events of this user: the newest is used, and packets
-        present it as given by the caller, alongside what was settled in the session.
+        """Store the caller's own summary of this session, based on events of this user.
 
+        The newest is used, and packets present it as given by the caller, alongside what was settled in the session.
         It has no more trust than its sources, and is forgotten with any of them. A source that is not this user's
         evidence is `NotFound`.
         """

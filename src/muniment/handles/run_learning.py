@@ -48,9 +48,10 @@ class RunLearning:
         now: Any = None,
         keep: bool = True,
     ) -> Recall:
-        """Recall lessons of earlier runs that fit this one, as short hints within the injection budget; `text` goes
-        into the prompt, and into the packets of planner and tool. Without intent and state, matches by words alone, and
-        says so.
+        """Recall lessons of earlier runs that fit this one, as short hints within the injection budget.
+
+        `text` goes into the prompt, and into the packets of planner and tool. Without intent and state, matches by
+        words alone, and says so.
 
         With `keep=False` it is a preview: nothing is recorded for the run or counted as used.
         """
