@@ -364,9 +364,8 @@ def gather_inputs(
 
 def _asked_at(ctx: Context, now: Any) -> Any:
     """The time of the request, by the caller's clock if known."""
-    if ctx.timezone is None:
-        return ctx.clock() if now is None else now
-    return in_zone(now, ctx.timezone, ctx.clock())
+    moment = ctx.clock() if now is None else now
+    return moment if ctx.timezone is None else in_zone(moment, ctx.timezone)
 
 
 def _with_vectors(ctx: Context, reader: Reader, request: ComposeRequest) -> ComposeRequest:
