@@ -88,7 +88,7 @@ class AskedCues:
         return "out_of_window" if self.is_wall and not self.holds(start, end) else None
 
     def bars_lasting(self, start: str | None, end: str | None) -> Reason | None:
-        """The same for a state that holds from `start`, and still holds without an `end`."""
+        """The reason the range excludes a state lasting from `start` to `end`, or until now; None if it does not."""
         return "out_of_window" if self.is_wall and not self.holds_lasting(start, end) else None
 
     def holds_lasting(self, start: str | None, end: str | None) -> bool:

@@ -300,7 +300,7 @@ def compose_build(
 
 
 def _beside(ctx: Context, build: Build, build_ids: Sequence[str], reader: Reader) -> Build:
-    """The same packet, with a text that omits what these builds still show."""
+    """The build with a text that omits everything these builds show, as far as they may still be shown."""
     packet = read_canonical(build.packet_bytes.decode())
     views = still_true(reader, read_views(ctx, reader, build.request.scope, build_ids), packet)
     named = tuple(view.id for view in views)
