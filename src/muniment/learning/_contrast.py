@@ -162,7 +162,7 @@ def _stop_at_a_pass(runs: Sequence[RunFacts], tasks: Sequence[str]) -> bool:
 
 
 class _Table(NamedTuple):
-    """Which run has which feature, as bits."""
+    """The features of each run, as bits."""
 
     runs: tuple[RunFacts, ...]
     masks: dict[str, int]

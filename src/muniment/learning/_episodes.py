@@ -41,7 +41,7 @@ __all__ = [
 Count = Callable[[str], int]
 """Counts the tokens of a text."""
 Clean = Callable[[str], bool]
-"""Whether a text is free of secrets, and of attempts to instruct its reader."""
+"""Returns whether a text is free of secrets, and of attempts to instruct its reader."""
 
 ASKED_CHARS = 110
 """Characters of the request shown by an episode: several episodes must fit into a prompt."""
@@ -279,7 +279,7 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 def passed_of(memory: StoredMemory) -> bool | None:
-    """Whether the episode's run passed; its `pass_p_hat` includes later runs once it was used."""
+    """Return whether the episode's run passed; its `pass_p_hat` includes later runs once it was used."""
     tags, rate = memory.record.get("tags"), memory.record.get("pass_p_hat")
     for word in ("pass", "fail"):
         if isinstance(tags, list | tuple) and word in tags:

@@ -262,7 +262,7 @@ def history_of(memory: StoredMemory) -> Tally:
 
 
 def _outcome_of(memory: StoredMemory) -> bool | None:
-    """Whether an episode's run passed; None for any other record, and for a run without a verdict."""
+    """Return whether an episode's run passed; None for any other record, and for a run without a verdict."""
     return passed_of(memory) if memory.kind == "reasoning" else None
 
 

@@ -177,7 +177,7 @@ class ProposedLesson(Record):
     """In reports of version 0.2; no longer read."""
     fate: Literal["written", "merged", "refused"]
     code: Absent[str] = None
-    """Why it was refused."""
+    """The reason code of a refusal."""
     why: Absent[str] = None
     """The reason in words, with the faulty part."""
     lesson_id: Absent[str] = None

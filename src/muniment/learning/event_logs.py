@@ -552,7 +552,7 @@ class _Log(NamedTuple):
 def stream_logs(
     reader: Reader, window: LogWindow, *, newest_first: bool = True
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """When each was learned, and its body. Buckets are matched by text search, so others may be included."""
+    """Yield the time each was learned, and its body. Buckets are matched by text search, so others may be included."""
     where: tuple[Condition, ...] = (
         ("kind", "=", "event_log"),
         ("user_id", "=", window.owner),

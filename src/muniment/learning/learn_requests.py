@@ -148,7 +148,7 @@ def learn_request(
 ) -> LearnRequest:
     """Build the request from validated parts.
 
-    The result is kept with the run where it was not yet; of a run that ends, in the transaction that ends it.
+    The result is stored with the run if it was not yet; for an ending run, in the transaction that ends it.
     """
     result = None if verifier_result is None else _result(writer, verifier_result)
     if result is None and is_final:

@@ -248,7 +248,7 @@ def _entries_of(ctx: Context, scope: Scope, trace_id: str, *, is_own: bool) -> l
 
 
 def standards_of(ctx: Context, *, is_bound: bool) -> Standards:
-    """The requirements on every lesson, whoever wrote it."""
+    """The requirements on every lesson, by any writer."""
     return Standards(
         tokens_max=_TEXT_TOKENS_MAX,
         count=ctx.counter.count,

@@ -193,7 +193,7 @@ def with_moves(plan: MemoryActionPlan, actions: Sequence[MemoryAction]) -> Memor
     kept = [
         action
         for action in plan.actions
-        if not (action.op == "WRITE" and going & set(action.target_ids or ()))  # what is retired is not written again
+        if not (action.op == "WRITE" and going & set(action.target_ids or ()))  # a retired lesson is not written again
     ]
     return plan.model_copy(update={"actions": (*kept, *more)})
 

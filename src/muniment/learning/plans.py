@@ -297,7 +297,7 @@ def _memories(reader: Reader, owner: str, ids: Iterable[str]) -> dict[str, Store
 
 
 def _taken(reader: Reader, ids: Iterable[str]) -> frozenset[str]:
-    """Of ids that are no records of the bank, those that something else uses, or used before it was forgotten."""
+    """The ids that are no records of the bank but used by something else, now or before it was forgotten."""
     return frozenset(taken_ids(reader, [id_ for id_ in ids if is_id(id_)]))
 
 

@@ -356,7 +356,7 @@ def _with_uses(
 
 
 def _nothing_fits(found: Sequence[Recallable], dropped: Sequence[Dropped]) -> str:
-    """Why there is no result."""
+    """Explain an empty recall."""
     far = sum(each.reason == BELOW_FLOOR for each in dropped)
     if not found:
         return "nothing kept has to do with this task"

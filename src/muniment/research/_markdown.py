@@ -163,7 +163,7 @@ class Block(NamedTuple):
 def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
-    rules = ["inline", "text_join", "code", "html_block", "reference"]  # so indented text and text in a div are read
+    rules = ["inline", "text_join", "code", "html_block", "reference"]  # text indented or in a div is read
     return MarkdownIt("commonmark").enable("table").disable(rules)
 
 
@@ -587,7 +587,7 @@ def _gaps(markdown: str, block: Block) -> Iterator[tuple[int, int, str]]:
 
 
 def _mask(text: str, inline: Inline, gaps: Iterator[tuple[int, int, str]]) -> str:
-    """The text with its length unchanged: marks as \\x00, markup as \\x01, breaks between lines as a blank or line end."""
+    """The text, of equal length: marks as \\x00, markup as \\x01, breaks between lines as a blank or line end."""
     pieces = [(cut.start, cut.end, _GONE if cut.is_mark else _MARKUP) for cut in inline.cuts]
     parts: list[str] = []
     at = 0

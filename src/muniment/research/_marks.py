@@ -77,7 +77,7 @@ def _web_address(text: str) -> str | None:
 # -- keys -----------------------------------------------------------------------------------------------
 
 Knows = Callable[[str], bool]
-"""Whether there is a source under this key."""
+"""Returns whether there is a source under this key."""
 
 _JOINT = r"\s*(?:[-–—~,，;；、&]|and\b|和)\s*"
 _NUMBERS = re.compile(rf"\s*\d{{1,4}}(?:{_JOINT}\d{{1,4}})*+\s*")
@@ -398,7 +398,7 @@ class Entry(NamedTuple):
     start: int
     end: int
     form: Literal[0, 1, 2]
-    """How its key is written: not at all, as the number of a list item, or in brackets as marks are."""
+    """The form of its key: none, the number of a list item, or in brackets like marks."""
 
 
 class References:

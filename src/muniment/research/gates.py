@@ -1,8 +1,8 @@
 """Gates A to E (RP-07): whether the run may continue. Each returns metrics, and a reason for each failed condition.
 
-A: the plan · B: what the waves brought · C: citations · D: the pack, in bytes on disk (RP-05) · E: the report. A gate
-decides nothing but itself; what follows from it is the stage machine's. Shares are compared as fractions of whole
-numbers: 9 of 10 are 0.9, whatever a float makes of it. The digests of what a gate looked at are added by who read it.
+A: the plan · B: the outputs of the waves · C: citations · D: the pack, in bytes on disk (RP-05) · E: the report. A gate
+only reports; the stage machine acts on it. Shares are compared as exact fractions: 9 of 10 are 0.9, without rounding
+errors of floats. The caller adds the digests of a gate's inputs.
 """
 
 from __future__ import annotations

@@ -41,7 +41,9 @@ def research_prompt(question: str, perspective: Perspective, directive: RetryDir
     parts = [
         f"# Research task {flat(perspective.id)}",
         "## Question",
-        "\n".join(f"> {flat(line.strip())}".rstrip() for line in question.strip().splitlines()),  # no line is a heading
+        "\n".join(
+            f"> {flat(line.strip())}".rstrip() for line in question.strip().splitlines()
+        ),  # quoted, so not a heading
         "## Your perspective",
         f"**{flat(perspective.title)}**",
         *([flat(focus)] if isinstance(focus, str) and focus.strip() else []),

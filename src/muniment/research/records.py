@@ -105,7 +105,7 @@ class Gap(Record):
 
 
 class PivotDecision(Record):
-    """Whether a second wave follows the first, and why."""
+    """The decision on a second wave, with the reason."""
 
     second_wave: bool
     reason: NonEmpty

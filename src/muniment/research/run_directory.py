@@ -1,8 +1,8 @@
 """The files of a research run, kept in sync with the store: the only module that touches them (RP-07).
 
-A file appears whole or not at all: it is written under another name, synced and renamed, and its folder is synced too.
-Every step goes from an open folder to a name in it and follows no symbolic link, so nothing outside the directory is
-read or written, whatever somebody puts into it. `publish` is the only way in which files of a study come to be.
+Files are replaced atomically: written under another name, synced and renamed, with the folder synced too. Paths are
+resolved step by step from an open folder without following symbolic links, so nothing outside the directory is read or
+written, whatever it contains. Only `publish` creates files of a study.
 """
 
 from __future__ import annotations

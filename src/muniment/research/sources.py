@@ -161,7 +161,7 @@ class Address(NamedTuple):
     url: str
     """Normalised if possible, else as written. The cid is its hash."""
     problem: str | None
-    """Why it is not a web address."""
+    """The reason it is not a web address."""
 
 
 class NamedSource(NamedTuple):

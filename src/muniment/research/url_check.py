@@ -173,7 +173,7 @@ class UrlChecker:
         return head._replace(page=read_text(body, content_type))
 
     def _reason(self, error: Exception) -> str:
-        """Why the look-up failed. System messages differ between systems, and are not included."""
+        """The reason a look-up failed. System messages differ between systems, and are not included."""
         match error:
             case _NotPublic():
                 return "its host is not out in the open, so it was not asked (allow_private)"
@@ -281,7 +281,7 @@ def media_type_of(header: str) -> str:
 
 
 def kind_of(media_type: str) -> Kind | None:
-    """How to read this media type; None if it is unsupported."""
+    """The way to read this media type; None if it is unsupported."""
     if media_type in _HTML:
         return "text/html"
     if media_type in _MARKDOWN:

@@ -24,7 +24,7 @@ _CHARS_MAX = 30
 
 
 class HeatCell(NamedTuple):
-    """How often a log of the stage fails with the code, and the number of such logs."""
+    """Failure rate of the stage's logs with a code, and the number of such logs."""
 
     rate: float
     n: int

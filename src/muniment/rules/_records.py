@@ -257,7 +257,7 @@ class RouteRequest(Record):
     """Repairs already tried."""
     cluster_id: Absent[str] = None
     cluster_hits: Count = 0
-    """How often the failure occurred in the window."""
+    """Occurrences of the failure in the window."""
     utility_change: Number = 0
     """Recent change of the rules' utility; negative if it falls."""
     rules_changed: bool = False
@@ -318,7 +318,7 @@ class Rate(Record):
 
 
 class ClusterCount(Record):
-    """How often one failure occurred."""
+    """Occurrences of one failure."""
 
     cluster_id: str
     count: Count

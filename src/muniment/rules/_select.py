@@ -58,7 +58,7 @@ RefusalCode = Literal[
     "baseline",
     "max_rules",
 ]
-"""Why a rule is not selected; if several reasons apply, the first."""
+"""The reason a rule is not selected; of several, the first."""
 
 PREDICATES = "$.applicability.predicates"
 _DOMAIN_WIDE = frozenset({"domain_tag"})
@@ -66,7 +66,7 @@ _DOMAIN_WIDE = frozenset({"domain_tag"})
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RulePlace:
-    """Where rules apply. Shared by all rules of one place, so that it is evaluated once per run."""
+    """The conditions under which rules apply. Shared by rules with equal conditions, so that a run is checked once."""
 
     domain_tag: str | None
     task_family: str | None
@@ -75,7 +75,7 @@ class RulePlace:
     buckets: frozenset[str]
     predicates: tuple[Predicate, ...]
     fault: str | None
-    """Why its predicates cannot be evaluated; such rules apply nowhere."""
+    """The error in its predicates, if any; such rules apply nowhere."""
 
     @property
     def is_domain_wide(self) -> bool:
@@ -104,7 +104,7 @@ class Candidate(NamedTuple):
     rate: Published
     bucket_rates: Mapping[str, Published]
     inert: tuple[RefusalCode, str] | None
-    """Why it applies to no run, as a code and in words."""
+    """The reason it applies to no run, as a code and in words."""
     is_timed: bool
     """It may have expired, or be on trial in certain buckets only, so it is checked for each run."""
     mode: InjectionMode
@@ -311,7 +311,7 @@ class _Here:
         self._truths: dict[str, Truth] = {}
 
     def refusal(self, place: RulePlace) -> tuple[RefusalCode, str] | None:
-        """Why rules of this place do not apply, as a code and in words; None if they do."""
+        """The reason rules of this place do not apply, as a code and in words; None if they do."""
         if place.domain is not None and place.domain != self._domain:
             return "other_domain", f"for the domain {place.domain_tag}; the run's is {self._domain or 'unknown'}"
         if place.family is not None and place.family != self._family:
@@ -625,7 +625,7 @@ def _arm(candidate: Candidate, run_id: str, policy: CanaryPolicy) -> Arm:
 
 
 def _likeness(candidate: Candidate, other: Candidate) -> tuple[RefusalCode, str]:
-    """Why the later of two rules with the same words is left out: it says the same, or the opposite."""
+    """The reason to leave out the later of two rules with the same words: it says the same, or the opposite."""
     name = other.rule.rule_id
     if any(map(turns, candidate.words.keys() ^ other.words.keys())):
         return "contradicts", f"says in nearly the same words something else than {name}, which is before it"

@@ -355,7 +355,7 @@ _REFUSED_MAX = 10
 
 
 class TaskAsked(NamedTuple):
-    """How often a task was asked and passed: with the rule, and without it if no answer with it passed."""
+    """Counts of asking and passing a task: with the rule, and without it if no answer with it passed."""
 
     passes: int
     asked: int
@@ -364,7 +364,7 @@ class TaskAsked(NamedTuple):
     problem: str = ""
     """The problem of the last answer."""
     applies: bool = True
-    """Whether the rule applies to the task; otherwise the task is not asked."""
+    """The rule applies to the task; otherwise the task is not asked."""
 
 
 def asks_verifier(spec: RegressionTestSpec) -> bool:

@@ -657,7 +657,7 @@ def judge_evaluations(
 ) -> Trial:
     """Compare evaluations with the base weights and with the plan's, pair by pair (same seed, same tasks).
 
-    It holds where nothing got worse by more than `regress_max`, and what was asked to change moved that way.
+    It holds if nothing got worse by more than `regress_max`, and the requested changes have the right direction.
     """
     if not before or len(before) != len(after):
         raise InvalidInput(

@@ -95,7 +95,7 @@ class Caps(Record):
 
     @property
     def on_cost(self) -> bool:
-        """Whether a cap depends on figures known only after an attempt. Then attempts run one by one."""
+        """A cap depends on figures known only after an attempt, so attempts run one by one."""
         return any(limit is not None for limit in (self.tokens_max, self.tool_calls_max, self.latency_ms_max))
 
 

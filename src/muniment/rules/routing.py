@@ -164,7 +164,7 @@ def _tiers(asked: RouteRequest, stats: BucketStats, zone: Zone, *, is_repair: bo
 def _rungs(
     asked: RouteRequest, stats: BucketStats, policy: RoutePolicy, tiers: tuple[Tier, ...], modes: Mapping[Tier, RunMode]
 ) -> tuple[tuple[Rung, ...], list[RouteReason]]:
-    """The ladder over these tiers, within pressure and the cost cap, and the reasons for what was cut."""
+    """The ladder over these tiers, within pressure and the cost cap, and the reasons for any cuts."""
     is_generous = asked.impact == "high" and asked.pressure not in ("strong", "severe")
     ks = {"hot": 1, "probe": policy.k_probe, "full": policy.k_full_max if is_generous else policy.k_full_min}
     costs, left, rungs = tier_costs(stats), asked.cost_max, list[Rung]()
@@ -281,14 +281,14 @@ class Verdict(NamedTuple):
 
 
 class Scaling(NamedTuple):
-    """Whether to scale, with all supporting reasons."""
+    """A decision on scaling, with all supporting reasons."""
 
     yes: bool
     reasons: tuple[RouteReason, ...]
 
 
 def should_scale(asked: RouteRequest, policy: RoutePolicy) -> Scaling:
-    """Decide whether a task is worth more than one plain attempt, from what is known before and after an attempt."""
+    """Decide whether a task is worth more than one plain attempt, from facts known before and after an attempt."""
     triggers = tuple(_triggers(asked))
     if asked.verdict is None:
         words = "nothing speaks for more than a plain attempt before one was made"

@@ -120,7 +120,7 @@ class RuleSelection:
 
 
 class SelectionRequest(Request):
-    """How many rules are requested, of which types, and for which prompt."""
+    """The number and types of rules requested, and the prompt profile."""
 
     max_rules: Annotated[
         Annotated[int, Numeric(integral=True, minimum=0, maximum=_RULES_MAX)],

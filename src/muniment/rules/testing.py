@@ -77,7 +77,7 @@ _SECONDS_MAX = 1_000_000
 
 
 class TryingRequest(Request):
-    """Who answers when a rule is tried, where, and the timeout."""
+    """The agent, executor and timeout for trying a rule."""
 
     agent: Annotated[Callable[..., Any], Expect("an agent is a function")]
     executor: Annotated[Executor | None, Expect("executor is one of concurrent.futures")]
@@ -122,7 +122,7 @@ class Trial(NamedTuple):
     executor: Executor | None
     timeout_s: float
     tries: int = 1
-    """How often each test is asked; a majority must pass, as agents are not deterministic."""
+    """Answers per test; a majority must pass, as agents are not deterministic."""
     calls: Calls | None = None
     """Counts the calls of the agent, if given."""
     notes_tools: bool = False

@@ -71,9 +71,9 @@ class TreeProblem:
     expand: Callable[[Any], Iterable[Any]]
     """The states that follow from a state; `Child` gives them priors."""
     verify: Callable[[Any], Any]
-    """Whether a state is a solution: true, false, None (unknown), or a verifier's result."""
+    """Returns whether a state is a solution: true, false, None (unknown), or a verifier's result."""
     score: Callable[[Any], float | None] | None = None
-    """How promising a state is, from 0 to 1."""
+    """Rates how promising a state is, from 0 to 1."""
     key: Callable[[Any], Any] | None = None
     """States with equal keys are the same; by default, JSON equality decides."""
     answer: Callable[[list[Any]], str] | None = None
@@ -172,7 +172,7 @@ class Failed(NamedTuple):
 
 
 class TreeEnd(NamedTuple):
-    """Why a search is over."""
+    """The reason a search ended."""
 
     kind: Literal["solved", "exhausted", "budget"]
     cap: str | None = None
@@ -479,7 +479,7 @@ class TreeSearch:
 
     @property
     def reason_codes(self) -> tuple[str, ...]:
-        """Why it found nothing; empty if it found a solution."""
+        """The reasons it found nothing; empty if it found a solution."""
         if self.end is None or self.end.kind == "solved":
             return ()
         is_cut = self.end.kind == "budget" or any(self.cuts[name] for name in _CAPS)
