@@ -103,7 +103,7 @@ def task_digest(request: str) -> str | None:
     return digest_of(words)[:16] if words else None
 
 
-# -- which runs are alike -----------------------------------------------------------------------------
+# -- comparable runs ----------------------------------------------------------------------------------
 
 
 class _Group(NamedTuple):

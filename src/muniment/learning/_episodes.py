@@ -323,7 +323,7 @@ def _times(texts: Sequence[str], at: int, length: int) -> int:
     return times
 
 
-# -- to search by -------------------------------------------------------------------------------------
+# -- search text --------------------------------------------------------------------------------------
 
 
 def said_words(texts: Iterable[str]) -> str:

@@ -563,7 +563,7 @@ def _merged_state(targets: tuple[StoredMemory, ...], now: str) -> dict[str, Any]
     return {"lesson": least.to_wire()}
 
 
-# -- what may not be ----------------------------------------------------------------------------------
+# -- forbidden changes --------------------------------------------------------------------------------
 
 
 def _targets(action: MemoryAction, context: ActionContext, *, may_be_pruned: bool = False) -> tuple[StoredMemory, ...]:

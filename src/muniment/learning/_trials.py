@@ -62,7 +62,7 @@ class Move(NamedTuple):
     reason: MoveReason
 
 
-# -- who is handed it ---------------------------------------------------------------------------------
+# -- arms ---------------------------------------------------------------------------------------------
 
 
 def is_lesson(memory: StoredMemory) -> bool:
@@ -120,7 +120,7 @@ def _arm(memory: StoredMemory, run_id: str, policy: LessonPolicy) -> LessonArm:
     return LessonArm(memory_id=memory.id, arm="had" if gets_it else "held_out", stage=stage, share=round(share, 6))
 
 
-# -- where it goes ------------------------------------------------------------------------------------
+# -- next stages --------------------------------------------------------------------------------------
 
 
 def started(family: Iterable[StoredMemory], now: str) -> tuple[str, Move] | None:

@@ -139,7 +139,7 @@ def ask_lessons(
     return LessonsAsked(tuple(lessons), report)
 
 
-# -- what is shown ------------------------------------------------------------------------------------
+# -- shown events -------------------------------------------------------------------------------------
 
 
 def shown_run(facts: RunFacts, entries: Sequence[LedgerEntry], *, has_words: bool) -> ShownRun:
@@ -244,7 +244,7 @@ def _entries_of(ctx: Context, scope: Scope, trace_id: str, *, is_own: bool) -> l
     return list(list_entries(ctx, scope.tenant_id, of.user_id, of.session_id, of.run_id))
 
 
-# -- what holds ---------------------------------------------------------------------------------------
+# -- applicability ------------------------------------------------------------------------------------
 
 
 def standards_of(ctx: Context, *, is_bound: bool) -> Standards:
@@ -315,7 +315,7 @@ def _with_fate(proposed: ProposedLesson, kept: KeptLesson) -> ProposedLesson:
     return proposed.model_copy(update=update)
 
 
-# -- who is asked -------------------------------------------------------------------------------------
+# -- writers ------------------------------------------------------------------------------------------
 
 _ASKING_TOKENS = 16
 """Upper estimate of the tokens a chat adds to its messages."""

@@ -405,7 +405,7 @@ def _source(trace_id: str, log: _Log | None, is_own: bool) -> SourceRun:
     return SourceRun.model_validate(plain)
 
 
-# -- its life -----------------------------------------------------------------------------------------
+# -- stages -------------------------------------------------------------------------------------------
 
 
 def _history(bank: LessonBank, reader: Reader, kept: KeptLesson) -> Iterator[LessonChange]:

@@ -131,7 +131,7 @@ class Recall:
         return self.injection.text
 
 
-# -- what callers give --------------------------------------------------------------------------------
+# -- arguments ----------------------------------------------------------------------------------------
 
 
 def intent_given(given: Any) -> IntentParts:
@@ -458,7 +458,7 @@ def _covered(wanted: frozenset[str], memory: StoredMemory) -> float:
     return len(wanted.intersection(analyze(searchable_text(memory)))) / len(wanted) if wanted else 0.0
 
 
-# -- what is told -------------------------------------------------------------------------------------
+# -- results ------------------------------------------------------------------------------------------
 
 
 def _tell(writer: Writer, recalled: Recall) -> bool:

@@ -302,7 +302,7 @@ class RunFacts(Record):
     at: str
 
 
-# -- how a run was carried out -------------------------------------------------------------------------
+# -- execution -----------------------------------------------------------------------------------------
 
 
 class PlannedRung(Record):
@@ -357,7 +357,7 @@ class RunBlocks(Record):
     policy_signals: Absent[PolicySignals] = None
 
 
-# -- lessons as people see them ------------------------------------------------------------------------
+# -- displayed lessons ---------------------------------------------------------------------------------
 
 KeptKind = Literal["tactic", "rule", "draft"]
 _NOTHING = Tally.model_construct()

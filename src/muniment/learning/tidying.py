@@ -128,7 +128,7 @@ def _retire(memory: StoredMemory, reason: str) -> dict[str, Any]:
     }
 
 
-# -- which to retire -------------------------------------------------------------------------------
+# -- eviction --------------------------------------------------------------------------------------
 
 
 _RATE = {"reasoning": ("pass_p_hat",), "tactic": ("metrics", "pass_p_hat"), "seed": ("reward", "total")}

@@ -563,7 +563,7 @@ def check_report(
     return change, check
 
 
-# -- gates as they are now -----------------------------------------------------------------------------
+# -- current gates -------------------------------------------------------------------------------------
 
 
 def evaluate_gates(view: StudyView, files: Mapping[str, bytes], policy: Policy, now: str) -> list[GateResult]:

@@ -173,7 +173,7 @@ class RunDirectory:
             _sync(folder)
             return True
 
-    # -- what is under way --------------------------------------------------------------------------------
+    # -- pending revisions --------------------------------------------------------------------------------
 
     def mark_pending(self, revision: int) -> None:
         """Mark the files as being updated to this revision."""
@@ -340,7 +340,7 @@ def _translate(error: OSError, location: str) -> MunimentError:
     return StorageFailure(f"{location} cannot be read or written: {error.strerror}", details=details)
 
 
-# -- in step with the store -----------------------------------------------------------------------------
+# -- syncing with the store -----------------------------------------------------------------------------
 
 
 def publish(directory: RunDirectory, view: StudyView) -> list[str]:

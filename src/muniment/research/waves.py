@@ -297,7 +297,7 @@ def _grounds(counts: dict[Priority, int], policy: PivotPolicy) -> Iterator[str]:
         yield f"{total} gaps, {middle} of them P1 or P2 (at least {policy.gaps_min} and {policy.gaps_p1_p2_min})"
 
 
-# -- checks that all steps share ------------------------------------------------------------------------
+# -- shared checks --------------------------------------------------------------------------------------
 
 
 def well_formed(text: str, path: str) -> str:

@@ -528,7 +528,7 @@ def _without_overridden(
     return [each for each in applying if each.rule.rule_id not in by] if by else list(applying), gone
 
 
-# -- which of them the run gets -----------------------------------------------------------------------
+# -- choice of rules ----------------------------------------------------------------------------------
 
 
 def _best_first(applying: Sequence[Candidate], scoring: Scoring) -> Iterator[Candidate]:
@@ -632,7 +632,7 @@ def _likeness(candidate: Candidate, other: Candidate) -> tuple[RefusalCode, str]
     return "near_duplicate", f"says nearly what {name} says, which is before it"
 
 
-# -- what is told -------------------------------------------------------------------------------------
+# -- results ------------------------------------------------------------------------------------------
 
 
 def _selected_rule(candidate: Candidate, arm_of: Mapping[str, Arm], scoring: Scoring) -> SelectedRule:

@@ -280,7 +280,7 @@ class _Bench:
         return spec.model_copy(update={"test_id": promised.pop(0)}) if promised else spec
 
 
-# -- what can be asserted -----------------------------------------------------------------------------
+# -- assertions ---------------------------------------------------------------------------------------
 
 
 def _broken(rule: RuleRecord, one: Example) -> Iterator[tuple[str, _Assertion]]:

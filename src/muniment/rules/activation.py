@@ -240,7 +240,7 @@ def is_borne_out(memory: StoredMemory, gate: GateReport, promoted: PromotionRepo
     )
 
 
-# -- what a report must show --------------------------------------------------------------------------
+# -- requirements on reports --------------------------------------------------------------------------
 
 
 def _candidate(memory: StoredMemory, stages: tuple[RuleStage, ...], now: str) -> RuleRecord:

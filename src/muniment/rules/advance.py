@@ -404,7 +404,7 @@ def _on_trial(book: Book, one: _Rule, means: Means) -> bool:
     return False
 
 
-# -- what runs say ------------------------------------------------------------------------------------
+# -- evidence from runs -------------------------------------------------------------------------------
 
 
 def _told_of_runs(book: Book, one: _Rule, memory: StoredMemory, verdict: CanaryVerdict | None) -> None:

@@ -349,7 +349,7 @@ class FlowTally:
         return sorted(key for key in self.arms if bucket_key in (ALL_BUCKETS, key.bucket))
 
 
-# -- a task climbed rung by rung ----------------------------------------------------------------------
+# -- rungs of a task ----------------------------------------------------------------------------------
 
 
 class Begin(NamedTuple):

@@ -213,7 +213,7 @@ def _value(answer: Mapping[Any, Any], observable: PatterningObservable, where: s
     return number
 
 
-# -- what is asked ------------------------------------------------------------------------------------
+# -- requests -----------------------------------------------------------------------------------------
 
 
 def _is_asked(observable: PatterningObservable) -> bool:
@@ -706,7 +706,7 @@ def judge_comparison(comparison: Comparison) -> Trial:
     return Trial(held, () if held else (f"the comparison says {decision}",), results)
 
 
-# -- the way ------------------------------------------------------------------------------------------
+# -- the path -----------------------------------------------------------------------------------------
 
 
 def stage_of(plan: PatterningPlan) -> Stage:

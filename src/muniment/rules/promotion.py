@@ -65,7 +65,7 @@ _REASON_CHARS_MAX = 2_000
 _STATS_HELD_MAX = 1_024
 
 
-# -- looking ------------------------------------------------------------------------------------------
+# -- reading ------------------------------------------------------------------------------------------
 
 
 def rule_stats(book: Book, rule_id: str, *, start: Any, end: Any) -> RuleStats:
@@ -277,7 +277,7 @@ def _end_trial(book: Book, rule_id: str, reason: str, seen: int) -> None:
     edit_rulebook(book, decide)
 
 
-# -- in force and out of it ---------------------------------------------------------------------------
+# -- changes of force ---------------------------------------------------------------------------------
 
 
 def _is_name(given: str) -> bool:

@@ -295,7 +295,7 @@ def _is_easy(known: Tally, policy: RoutePolicy) -> bool:
     return known.n >= policy.thin_n and wilson_bounds(known.passes, known.n).lower >= policy.easy_rate
 
 
-# == what is handed out ===============================================================================
+# == results ==========================================================================================
 
 _NOTHING = Spent()
 _NO_LESSONS = RunLessons()
@@ -350,7 +350,7 @@ class Done:
         return bool(self.steps) and self.steps[-1].action == "escalate"
 
 
-# == attempts while they are made =====================================================================
+# == attempts in progress =============================================================================
 
 
 @dataclass(slots=True)
@@ -716,7 +716,7 @@ def _observe_events(run: Run, events: Sequence[Any]) -> str | None:
     return None
 
 
-# == where attempts are made ==========================================================================
+# == making attempts ==================================================================================
 
 
 @dataclass(frozen=True, slots=True)

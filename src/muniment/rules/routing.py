@@ -260,7 +260,7 @@ def _tally_reason(code: str, words: str, tally: Tally, **figures: float) -> Rout
     return RouteReason(code=code, words=words, figures={"passes": tally.passes, "n": tally.n, **figures})
 
 
-# -- should it be scaled ------------------------------------------------------------------------------
+# -- scaling ------------------------------------------------------------------------------------------
 
 _UNCERTAIN = frozenset(
     (

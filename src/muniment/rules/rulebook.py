@@ -135,7 +135,7 @@ def why_taken_out(reader: Reader, tenant_id: str, rule_id: str) -> str | None:
     return f"{last.action} in revision {last.revision} of the rulebook{signed}{reason}"
 
 
-# -- rules that may apply -----------------------------------------------------------------------------
+# -- candidates ---------------------------------------------------------------------------------------
 
 
 def standing_rules(reader: Reader, owner: str) -> list[StoredMemory]:
@@ -155,7 +155,7 @@ def standing_rules(reader: Reader, owner: str) -> list[StoredMemory]:
     return found
 
 
-# -- what was counted, tested and told ----------------------------------------------------------------
+# -- counts, tests and reports ------------------------------------------------------------------------
 
 
 class UseRows(NamedTuple):

@@ -116,7 +116,7 @@ class RuleSelection:
         return self.request.request_id
 
 
-# -- what callers give --------------------------------------------------------------------------------
+# -- arguments ----------------------------------------------------------------------------------------
 
 
 class SelectionRequest(Request):
@@ -250,7 +250,7 @@ def _request(ctx: Context, asked: RulesAsked, x_ref: str) -> CandidateSelectRequ
     return CandidateSelectRequest.from_wire(plain | ({"context": context} if context else {}))
 
 
-# -- telling ------------------------------------------------------------------------------------------
+# -- recording ----------------------------------------------------------------------------------------
 
 
 def select_for_run(writer: Writer, asked: RulesAsked, *, keep: bool) -> RuleSelection:
