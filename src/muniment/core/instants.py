@@ -60,14 +60,12 @@ def offset_minutes(value: str | datetime) -> int:
     return 0 if offset is None or offset % _MINUTE else offset // _MINUTE
 
 
-def in_zone(value: str | datetime | None, zone: tzinfo, now: datetime) -> str | datetime | None:
-    """A point in time as a clock of this zone shows it; `now` where none is given.
+def in_zone(value: str | datetime, zone: tzinfo) -> str | datetime:
+    """A point in time as a clock of this zone shows it.
 
     One with an offset of its own keeps it. UTC says nothing about where somebody is, and a time without an offset is
     taken for a time of the zone. What is no point in time is left for others to refuse.
     """
-    if value is None:
-        return now.astimezone(zone)
     try:
         moment = value if isinstance(value, datetime) else datetime.fromisoformat(value.strip())
         if moment.tzinfo is None:

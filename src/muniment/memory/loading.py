@@ -45,7 +45,7 @@ def load_events(
         if not isinstance(checked, Spool):
             checked = held.enter_context(spool())
             named = _named(events, agent_id)  # type: ignore[arg-type] # no spool, as was just seen
-            spool_events(named, ctx.policy.ledger, checked, tenant_id, tell)
+            spool_events(named, ctx.policy.ledger, checked, tenant_id, tell, ctx.timezone)
         done = write_spooled(ctx, tenant_id, checked, tell)
     indexed = index_tenant(ctx, tenant_id, progress=lambda count: tell("indexed", count)) if index else 0
     return LoadReport(

@@ -364,9 +364,8 @@ def gather_inputs(
 
 def _asked_at(ctx: Context, now: Any) -> Any:
     """When somebody asks, by their own clock as far as that is known."""
-    if ctx.timezone is None:
-        return ctx.clock() if now is None else now
-    return in_zone(now, ctx.timezone, ctx.clock())
+    moment = ctx.clock() if now is None else now
+    return moment if ctx.timezone is None else in_zone(moment, ctx.timezone)
 
 
 def _with_vectors(ctx: Context, reader: Reader, request: ComposeRequest) -> ComposeRequest:

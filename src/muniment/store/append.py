@@ -249,7 +249,9 @@ def _admit_all(ctx: Context, drafts: Sequence[EntryDraft], policy: LedgerPolicy)
     for place, draft in enumerate(drafts):
         checkpoint()
         try:
-            said_at = None if ctx.timezone is None or now is None else in_zone(draft.ts, ctx.timezone, now)
+            said_at = draft.ts or now
+            if said_at is not None and ctx.timezone is not None:
+                said_at = in_zone(said_at, ctx.timezone)
             admitted.append(admit(draft, policy, said_at))
         except MunimentError as error:
             if len(drafts) > 1 and error.path:

@@ -15,7 +15,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Protocol, Self
 
 from muniment.core.canonical import read_canonical
-from muniment.core.instants import format_instant
+from muniment.core.instants import format_instant, local_form
 from muniment.core.ports.schema import EntryRow
 from muniment.core.record import (
     Absent,
@@ -315,6 +315,12 @@ class LedgerEntry(Record):
     @property
     def is_forgotten(self) -> bool:
         return self.body is None
+
+    @property
+    def local_ts(self) -> str:
+        """`ts` as the clock of the speaker shows it, with its offset; in UTC where none is known."""
+        offset = None if self.body is None else self.body.utc_offset
+        return self.ts if offset is None else local_form(self.ts, offset)
 
     @property
     def content(self) -> str | None:

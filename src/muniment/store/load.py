@@ -13,6 +13,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from muniment.core.canonical import canonical_bytes, canonical_text, read_canonical, salted_digest
+from muniment.core.instants import in_zone
 from muniment.core.limits import checkpoint
 from muniment.core.ports.engine import KeyTaken, Transaction
 from muniment.core.ports.rows import by_ids, find
@@ -25,6 +26,8 @@ from muniment.store.append import Batch, append_batches, key_named, opening_draf
 from muniment.store.ledger import EntryDraft, refuse_reserved
 
 if TYPE_CHECKING:
+    from datetime import tzinfo
+
     from muniment.core.outside.spool import Spool
     from muniment.core.policy import LedgerPolicy
     from muniment.core.scope import Trust
@@ -130,7 +133,12 @@ class _Checked(NamedTuple):
 
 
 def spool_events(
-    events: Iterable[LoadEvent], policy: LedgerPolicy, spool: Spool, tenant_id: str, progress: Progress
+    events: Iterable[LoadEvent],
+    policy: LedgerPolicy,
+    spool: Spool,
+    tenant_id: str,
+    progress: Progress,
+    timezone: tzinfo | None = None,
 ) -> None:
     """Check every event as the ledger would, and keep it on disk; raises for the first that would be refused."""
     spool.label = (tenant_id, policy)
@@ -139,7 +147,7 @@ def spool_events(
         checkpoint()
         try:
             _check_scope(event, tenant_id, scopes)
-            checked = _check_draft(event, policy, tenant_id)
+            checked = _check_draft(event, policy, tenant_id, timezone)
         except MunimentError as error:
             error.message = f"{event.where}: {error.message}"
             raise
@@ -169,7 +177,7 @@ def _scope(tenant_id: str, address: Address, run_id: str) -> Scope:
     return scope_given(names | {"run_id": run_id if named is None else named})
 
 
-def _check_draft(event: LoadEvent, policy: LedgerPolicy, tenant_id: str) -> _Checked:
+def _check_draft(event: LoadEvent, policy: LedgerPolicy, tenant_id: str, timezone: tzinfo | None) -> _Checked:
     draft = event.draft
     if draft.idempotency_key is None:
         raise InvalidInput("an event that is loaded has a key", path="$.idempotency_key")
@@ -178,7 +186,8 @@ def _check_draft(event: LoadEvent, policy: LedgerPolicy, tenant_id: str) -> _Che
         raise InvalidInput(said, path="$.cited", hint="observe such answers one by one, with their build")
     refuse_reserved(draft, "$")
     key = key_named(draft, tenant_id, event.user_id, event.agent_id, event.session_id)
-    return _checked(admit(draft, policy), key)
+    said_at = draft.ts if draft.ts is None or timezone is None else in_zone(draft.ts, timezone)
+    return _checked(admit(draft, policy, said_at), key)
 
 
 def _checked(admitted: Admitted, key: tuple[bytes, bytes]) -> _Checked:
