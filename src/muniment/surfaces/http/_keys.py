@@ -357,7 +357,7 @@ def _newest(reader: Reader) -> int:
 def are_stored(named: str, *, is_shared: bool) -> bool:
     """True if the keys are kept in the store: as set, or if servers share the store and there is no file.
 
-    `is_shared` is true for a server's store, which servers on other machines may use too.
+    `is_shared` is true for a store on a database server, which other machines may use too.
     """
     if named == IN_THE_STORE:
         return True
