@@ -24,7 +24,7 @@ class Reward(OpenRecord):
 
 
 class Puct(OpenRecord):  # RC-21
-    """The inputs of a PUCT selection."""
+    """What a PUCT selection was computed from."""
 
     c: Number | None = None
     Q_method: Literal["max_reward", "mean_reward"] | None = None
@@ -36,7 +36,7 @@ class Puct(OpenRecord):  # RC-21
 
 
 class ReuseVerifier(OpenRecord):
-    """The verifier's result for the run a seed came from."""
+    """What the verifier said of the run a seed came from."""
 
     verdict: Verdict | None = None
     outcome: Outcome | None = None
@@ -45,7 +45,7 @@ class ReuseVerifier(OpenRecord):
 
 
 class ReuseLineage(OpenRecord):
-    """The parent seeds of a seed."""
+    """Which seeds a seed was made from."""
 
     parent_state_id: str | None = None
     parent_ids: Items[str] | None = None
@@ -80,21 +80,21 @@ class ReuseStateRecord(RulecraftRecord):  # LG-10
 
 
 class TacticInjection(OpenRecord):
-    """The text a tactic adds to a prompt, and its place."""
+    """What a tactic puts into a prompt, and where."""
 
     mode: Literal["prepend", "inline"] | None = None
     content: str
 
 
 class TacticEvidence(OpenRecord):
-    """Origin of a tactic."""
+    """Where a tactic was learnt."""
 
     trace_ids: Items[str] | None = None
     verifier_ids: Items[str] | None = None
 
 
 class TacticMetrics(OpenRecord):
-    """Outcome statistics of a tactic."""
+    """How a tactic fared."""
 
     pass_p_hat: Number | None = None
     efficiency_est: Number | None = None
@@ -104,7 +104,7 @@ class TacticMetrics(OpenRecord):
 
 
 class ConditionalTactic(RulecraftRecord):  # RC-13
-    """A tactic for a condition (kind `ConditionalTacticRecord`). Not a rule, and never promoted as one."""
+    """When this, try that (kind `ConditionalTacticRecord`). Not a rule, and never promoted as one."""
 
     tactic_id: str
     created_at: str
@@ -124,7 +124,7 @@ class ConditionalTactic(RulecraftRecord):  # RC-13
 
 
 class ReuseBufferStats(OpenRecord):
-    """Fill levels of the buffer."""
+    """How full the buffer is."""
 
     seed_size: Integer | None = None
     tactic_size: Integer | None = None
@@ -132,7 +132,7 @@ class ReuseBufferStats(OpenRecord):
 
 
 class ReuseBuffer(RulecraftRecord):
-    """Seeds and tactics, kept apart."""
+    """Seeds and tactics side by side, never mixed."""
 
     buffer_id: str
     policy_id: str
@@ -144,7 +144,7 @@ class ReuseBuffer(RulecraftRecord):
 
 
 class ReuseSelectMeta(RulecraftRecord):
-    """The chosen seed, and its score."""
+    """Which seed was chosen and by what score."""
 
     enabled: Absent[bool] = None
     policy: Absent[str] = None
@@ -216,7 +216,7 @@ class ReasoningBank(RulecraftRecord):
 
 
 class MemoryRecallRequest(RulecraftRecord):  # RC-08
-    """A query to the memory stores."""
+    """What is asked of the stores."""
 
     request_id: str
     trace_id: str | None = None
@@ -256,14 +256,14 @@ FoldTriggerKind = Literal["end_of_run", "phase_shift", "ws_overflow", "budget_hi
 
 
 class FoldTrigger(OpenRecord):  # RC-10
-    """Reason for a fold: the contract's reasons, and `budget_hit`."""
+    """Why a fold took place: the contract's reasons, and `budget_hit`."""
 
     kind: Absent[FoldTriggerKind] = None
     details: str | None = None
 
 
 class FoldProducts(OpenRecord):
-    """The products of a fold, by id: candidates, never promotions."""
+    """What a fold made, by id: candidates, never promotions."""
 
     reasoning_ids: Items[str] | None = None
     rule_draft_ids: Items[str] | None = None
@@ -271,7 +271,7 @@ class FoldProducts(OpenRecord):
 
 
 class FoldResult(RulecraftRecord):
-    """The inputs and results of a fold."""
+    """What was folded and what came of it."""
 
     fold_id: str
     created_at: str
@@ -306,7 +306,7 @@ class MemoryAction(OpenRecord):  # RC-06
 
 
 class MemoryActionPlan(RulecraftRecord):  # RC-11
-    """Actions planned on the stores, all or nothing."""
+    """What shall be done to the stores, all or nothing."""
 
     plan_id: str
     created_at: str
@@ -319,7 +319,7 @@ class MemoryActionPlan(RulecraftRecord):  # RC-11
 
 
 class MemoryActionRecord(RulecraftRecord):
-    """The applied actions of a plan. `target_store` is an open string here."""
+    """What was done of a plan. `target_store` is an open string here."""
 
     op_id: str
     created_at: str

@@ -33,7 +33,7 @@ MaxTokens = Annotated[int, Numeric(integral=True, minimum=256)]
 
 
 class PacketScope(Record):
-    """The owner of the packet; tenant_id may be left out."""
+    """Whose packet this is; tenant_id may be left out."""
 
     tenant_id: Absent[str] = None
     user_id: NonEmpty
@@ -77,7 +77,7 @@ class PacketBudget(Record):
 
 
 class PacketMeta(Record):  # MP-02
-    """The packet's purpose, recipient and budget."""
+    """What the packet is for, for whom, and within which budget."""
 
     schema_version: Literal["v1"]
     scope: PacketScope
@@ -93,7 +93,7 @@ class PacketMeta(Record):  # MP-02
 
 
 class PlanStep(Record):
-    """One plan step."""
+    """One step of the plan."""
 
     step: str
     status: Literal["todo", "in_progress", "done"]
@@ -107,14 +107,14 @@ class ToolEvidence(Record):  # MP-05
 
 
 class Decision(OpenRecord):
-    """A decision, with the event it is based on."""
+    """A decision taken, with the event it goes back to."""
 
     statement: str
     evidence_id: Absent[str] = None
 
 
 class Risk(OpenRecord):
-    """A risk and its mitigation."""
+    """A risk and what would soften it."""
 
     risk: str
     mitigation: Absent[str] = None
@@ -134,7 +134,7 @@ class WorkingState(OpenRecord):  # MP-04
 
 
 class KeyQuote(Record):
-    """A verbatim quote of an event."""
+    """Words taken from an event, verbatim."""
 
     evidence_id: str
     quote: str
@@ -152,7 +152,7 @@ class ConversationTurn(Record):
 
 
 class OpenLoop(Record):
-    """An open question."""
+    """A question that is still to be answered."""
 
     question: str
     owner: Absent[Literal["user", "agent", "system"]] = None
@@ -161,7 +161,7 @@ class OpenLoop(Record):
 
 
 class ShortTerm(Record):  # MP-05
-    """Working state and the conversation so far."""
+    """Working state and the run of the conversation."""
 
     working_state: WorkingState
     rolling_summary: str
@@ -175,7 +175,7 @@ class ShortTerm(Record):  # MP-05
 
 
 class Validity(Record):
-    """Validity period of a fact; `valid_to: null` means unbounded."""
+    """When a fact holds; `valid_to: null` is without end."""
 
     valid_from: Absent[Timestamp] = None
     valid_to: Timestamp | None = None
@@ -196,7 +196,7 @@ class Fact(Record):  # MP-06
 
 
 class Procedure(Record):  # MP-10
-    """Instructions for a task type."""
+    """How to go about a task type."""
 
     procedure_id: str
     task_type: NonEmpty
@@ -207,7 +207,7 @@ class Procedure(Record):  # MP-10
 
 
 class TimeSpan(Record):
-    """Period of an episode; without an end it is a moment."""
+    """When an episode took place; without an end it is a moment."""
 
     start: Timestamp
     end: Absent[Timestamp] = None
@@ -240,7 +240,7 @@ class LongTerm(Record):  # MP-09
 
 
 class UsagePolicy(Record):  # MP-12
-    """Permission to show a validated insight to a responder."""
+    """Whether a validated insight may stand before a responder."""
 
     allow_in_responder: bool
 
@@ -260,7 +260,7 @@ class InsightItem(Record):
 
 
 class Insight(Record):
-    """Hypotheses, as opposed to facts."""
+    """What is supposed but not known."""
 
     usage_policy: UsagePolicy
     hypotheses: Items[InsightItem]
@@ -281,7 +281,7 @@ class Citation(Record):  # MP-13
 
 
 class Degradation(Record):
-    """One step down the ladder raw → quote → summary → ref."""
+    """One step down of raw → quote → summary → ref."""
 
     section: str
     action: str
@@ -289,14 +289,14 @@ class Degradation(Record):
 
 
 class Omission(Record):
-    """Content that did not fit, and why."""
+    """What did not fit, and why."""
 
     item: str
     reason: str
 
 
 class BudgetReport(Record):  # MP-14
-    """Token use by section."""
+    """How the budget was spent."""
 
     max_tokens: MaxTokens
     used_tokens_est: Count
@@ -321,7 +321,7 @@ class ConflictNote(OpenRecord):
 
 
 class Explain(Record):  # MP-15
-    """Reasons for the selection."""
+    """Why this and not that."""
 
     selected: Items[str]
     omitted: Items[OmittedItem]
@@ -331,7 +331,7 @@ class Explain(Record):  # MP-15
 
 
 class MemoryPacket(Record):  # MP-01
-    """A packet with all seven sections, always present."""
+    """The seven sections, always all of them."""
 
     meta: PacketMeta
     short_term: ShortTerm

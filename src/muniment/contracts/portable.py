@@ -39,7 +39,7 @@ VERSION: Literal[1] = 1
 
 
 class PortableHeader(Record):
-    """The first line: format, owner, time and writer."""
+    """The first line: which format, whose memory, written when and by what."""
 
     format: Literal["muniment.portable"]
     version: Literal[1]
@@ -58,7 +58,7 @@ class PortableSession(Record):
 
 
 class PortableMessage(Record):
-    """A message, verbatim. `sha256` is over the UTF-8 bytes of the content, so that a reader can check it."""
+    """What was said, verbatim. `sha256` is over the UTF-8 bytes of the content, so that a reader can check it."""
 
     id: IdText
     session_id: IdText
@@ -78,7 +78,7 @@ class PortableMessage(Record):
 
 
 class PortableMemory(Record):
-    """A note that a system keeps in its own words, such as a memory of mem0. Never a verbatim message."""
+    """A note that a system keeps in words of its own, such as a memory of mem0. Never what somebody said."""
 
     id: IdText
     text: str
@@ -93,7 +93,7 @@ class PortableMemory(Record):
 
 
 class PortableAssertion(Record):
-    """One assertion of a fact, and its evidence, by id."""
+    """One saying of a fact, and the evidence it rests on, by id."""
 
     sources: Items[IdText]
     order: Count
@@ -109,14 +109,14 @@ class PortableAssertion(Record):
 
 
 class PortableObjection(Record):
-    """A dispute of a fact."""
+    """Somebody disputed a fact."""
 
     sources: Items[IdText]
     reason: Absent[str] = None
 
 
 class PortableFact(Record):
-    """A keyed statement with all its assertions and its status. The facts of its key form its history."""
+    """A keyed statement with everything that was said for it, and how it stands. Its history: the facts of its key."""
 
     id: IdText
     key: IdText
@@ -132,7 +132,7 @@ class PortableFact(Record):
 
 
 class PortableSummary(Record):
-    """A caller's summary of a session, and its sources."""
+    """A summary of a session that a caller gave, and what it rests on."""
 
     session_id: IdText
     text: str
@@ -141,7 +141,7 @@ class PortableSummary(Record):
 
 
 class PortableEnd(Record):
-    """The last line: number of lines of each kind, and the SHA-256 (hex) over the bytes of all lines before it."""
+    """The last line: how many lines of each kind, and the SHA-256 (hex) over the bytes of every line before it."""
 
     counts: dict[str, Count]
     digest: str
@@ -150,7 +150,7 @@ class PortableEnd(Record):
 
 
 class PortableLine(Record):  # MV-01
-    """One line of a portable file, with exactly one of these fields."""
+    """One line of a portable file: exactly one of these."""
 
     header: Absent[PortableHeader] = None
     session: Absent[PortableSession] = None

@@ -20,7 +20,7 @@ class PromptContract(OpenRecord):  # RP-02
 
 
 class Perspective(OpenRecord):
-    """One angle of the research, and its agent. The contract does not define the available agents."""
+    """One angle of the research, and who takes it. Which agents exist is not the contract's to say."""
 
     id: str
     title: str
@@ -31,7 +31,7 @@ class Perspective(OpenRecord):
 
 
 class Perspectives(OpenRecord):  # RP-01
-    """perspectives.json: the perspectives on the question, and their tasks."""
+    """perspectives.json: who looks at the question from where, and what each is asked for."""
 
     schema_version: Literal["perspectives.v1"]
     run_id: str
@@ -40,7 +40,7 @@ class Perspectives(OpenRecord):  # RP-01
 
 
 class KeyClaim(OpenRecord):
-    """An atomic claim with its supporting citations."""
+    """An atomic claim with the citations that bear it."""
 
     claim: str
     citation_cids: Items[str]
@@ -57,7 +57,7 @@ class SummaryEntry(OpenRecord):
 
 
 class SummaryPack(OpenRecord):  # RP-04, RP-05
-    """summary-pack.json: the whole input of a synthesis. Limits are in KB on disk; tokens are an estimate."""
+    """summary-pack.json: all that a synthesis reads. Limits are in KB on disk; tokens are an estimate."""
 
     schema_version: Literal["summary_pack.v1"]
     run_id: str

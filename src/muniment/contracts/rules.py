@@ -14,7 +14,7 @@ from muniment.core.scope import InjectionMode, Level, RuleType
 
 
 class RuleApplicability(OpenRecord):
-    """Scope of a rule."""
+    """Where a rule applies."""
 
     domain_tag: Absent[str] = None
     task_family: Absent[str] = None
@@ -23,14 +23,14 @@ class RuleApplicability(OpenRecord):
 
 
 class RulePriority(OpenRecord):
-    """Injection order of rules."""
+    """In what order rules are injected."""
 
     guardrail_first: bool
     rank: Absent[Integer] = None
 
 
 class RuleEvidence(OpenRecord):
-    """Evidence for a rule."""
+    """What a rule rests on."""
 
     trace_ids: Absent[Items[str]] = None
     verifier_ids: Absent[Items[str]] = None
@@ -53,7 +53,7 @@ class PassEstimate(OpenRecord):
 
 
 class PassDelta(OpenRecord):
-    """Pass rate with the rule against without it."""
+    """With the rule against without it."""
 
     delta_p_hat: Number | None = None
     delta_p_lb95: Number | None = None
@@ -72,7 +72,7 @@ class RuleMetrics(OpenRecord):  # RC-16
 
 
 class RuleLifecycle(OpenRecord):
-    """Dates of a rule's creation, changes and use."""
+    """When a rule was made, changed, used."""
 
     created_at: Absent[str] = None
     updated_at: Absent[str] = None
@@ -101,7 +101,7 @@ class RuleRecord(RulecraftRecord):  # RC-14
 
 
 class CandidateContext(OpenRecord):
-    """Known features of the task."""
+    """What is known about the task."""
 
     impact_level: Absent[Level] = None
     domain_tag: Absent[str] = None
@@ -109,7 +109,7 @@ class CandidateContext(OpenRecord):
 
 
 class CandidateConstraints(OpenRecord):
-    """Limits on the number and types of rules."""
+    """How many rules of which types."""
 
     max_rules: Integer
     allow_types: Items[RuleType]
@@ -117,7 +117,7 @@ class CandidateConstraints(OpenRecord):
 
 
 class CandidateSelectRequest(RulecraftRecord):  # RC-15
-    """A request to select rules for injection."""
+    """Which rules shall be injected?"""
 
     request_id: str
     x_ref: str
@@ -127,7 +127,7 @@ class CandidateSelectRequest(RulecraftRecord):  # RC-15
 
 
 class SelectedRule(OpenRecord):
-    """One selected rule."""
+    """One rule of the answer."""
 
     rule_id: Absent[str] = None
     version: Absent[str] = None
@@ -138,7 +138,7 @@ class SelectedRule(OpenRecord):
 
 
 class Exploration(OpenRecord):
-    """Share of exploration in the choice."""
+    """How much of the choice was exploration."""
 
     used_debias: Absent[bool] = None
     debias_weight: Number | None = None
@@ -148,7 +148,7 @@ class Exploration(OpenRecord):
 
 
 class CandidateSelectResponse(RulecraftRecord):
-    """The selected rules, with reasons."""
+    """These rules, and why."""
 
     request_id: str
     selected_rules: Items[SelectedRule]
@@ -168,7 +168,7 @@ class ProposedRule(OpenRecord):
 
 
 class PredictedFailure(OpenRecord):
-    """A possible failure of the rule."""
+    """How the rule could go wrong."""
 
     id: Absent[str] = None
     description: Absent[str] = None
@@ -177,7 +177,7 @@ class PredictedFailure(OpenRecord):
 
 
 class FailurePrediction(OpenRecord):
-    """Why the rule works, its assumptions, and where it would fail."""
+    """Why the rule works, what it leans on, and where it would fail."""
 
     mechanism: Absent[str] = None
     dependencies: Absent[Items[str]] = None
@@ -185,7 +185,7 @@ class FailurePrediction(OpenRecord):
 
 
 class DraftTests(OpenRecord):
-    """A draft's tests by id; the promotion gate, not the schema, checks their number."""
+    """A draft's tests by id; the promotion gate counts them, the shape does not."""
 
     regression_tests: Absent[Items[str]] = None
     counterexample_tests: Absent[Items[str]] = None
@@ -204,7 +204,7 @@ class DistillDraft(RulecraftRecord):  # RC-18
 
 
 class TestAssertion(OpenRecord):  # RC-19
-    """An assertion that can be graded without a judge."""
+    """What can be graded without a judge."""
 
     __test__ = False  # not a pytest class
 
@@ -224,7 +224,7 @@ class TestAssertion(OpenRecord):  # RC-19
 
 
 class TestExpectation(OpenRecord):
-    """Expected result of a test."""
+    """Whether the test must pass."""
 
     __test__ = False  # not a pytest class
 
@@ -260,7 +260,7 @@ class PatterningProbe(OpenRecord):
 
 
 class PatterningObservable(OpenRecord):
-    """A measured behaviour that stands in for internal structure."""
+    """A behaviour that is measured in place of what is inside."""
 
     obs_id: str
     kind: Absent[Literal["pass_rate", "unknown_rate", "reason_code_rate", "avg_cost", "custom"]] = None
@@ -271,7 +271,7 @@ class PatterningObservable(OpenRecord):
 
 
 class ChiEstimation(OpenRecord):
-    """Estimation method of the response χ."""
+    """How the response χ was estimated."""
 
     method: Literal["finite_diff", "grad_proxy"]
     epsilon: Number | None = None
@@ -289,7 +289,7 @@ class PatterningSolution(OpenRecord):
 
 
 class PatterningValidation(OpenRecord):
-    """Trial of a plan before it is applied."""
+    """How the plan was tried before it was applied."""
 
     canary_suite_id: str | None = None
     replay_window: JsonObject | None = None
@@ -316,14 +316,14 @@ class PatterningPlan(RulecraftRecord):
 
 
 class FlowWindow(OpenRecord):
-    """Period of the map. The block may be missing, its ends not."""
+    """Over which time. The block may be missing, its ends not."""
 
     start_at: str
     end_at: str
 
 
 class FlowEstimator(OpenRecord):
-    """The estimator; `kind` is an open string (`aggregate_v1`, `nn_field_v1`, …)."""
+    """What estimated it; `kind` is an open string (`aggregate_v1`, `nn_field_v1`, …)."""
 
     kind: Absent[str] = None
     model_ref: str | None = None
@@ -332,7 +332,7 @@ class FlowEstimator(OpenRecord):
 
 
 class StageHotspot(OpenRecord):
-    """A stage and reason of failing runs."""
+    """A stage and reason at which runs fail."""
 
     stage: Absent[str] = None
     reason_code: str | None = None
@@ -347,7 +347,7 @@ class FlowRisk(OpenRecord):
 
 
 class Intervention(OpenRecord):
-    """Gain and cost of an intervention, and the number of runs behind them."""
+    """What an intervention gains, costs, and how many runs say so."""
 
     intervention: Absent[str] = None
     gain_pass: Absent[Number] = None
@@ -357,7 +357,7 @@ class Intervention(OpenRecord):
 
 
 class FlowOpportunity(OpenRecord):
-    """Interventions worth trying."""
+    """Interventions worth a try."""
 
     interventions: Absent[Items[Intervention]] = None
 

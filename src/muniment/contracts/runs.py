@@ -22,7 +22,7 @@ class VerifierScores(OpenRecord):
 
 
 class VerifierResult(RulecraftRecord):  # RC-01
-    """One verification of one answer. PASS is computed by one function, and is never a field."""
+    """One verification of one answer. Whether it is a PASS is worked out by one function, never a field."""
 
     verifier_id: str
     verdict: Verdict
@@ -39,7 +39,7 @@ class VerifierResult(RulecraftRecord):  # RC-01
 
 
 class FGFCEvidence(OpenRecord):
-    """Evidence of a unit's verdict."""
+    """Where a unit's verdict comes from."""
 
     source: Absent[Literal["x_ref", "artifact", "tool"]] = None
     ref: Absent[str] = None
@@ -47,7 +47,7 @@ class FGFCEvidence(OpenRecord):
 
 
 class FGFCUnit(OpenRecord):
-    """The verdict on one sentence or atomic claim."""
+    """One sentence or atomic claim, judged."""
 
     unit_id: Absent[str] = None
     text: Absent[str] = None
@@ -59,7 +59,7 @@ class FGFCUnit(OpenRecord):
 
 
 class FGFCOverall(OpenRecord):
-    """Number of units of each verdict."""
+    """How many units of each verdict."""
 
     supported: Integer | None = None
     refuted: Integer | None = None
@@ -74,7 +74,7 @@ class FGFCMetrics(OpenRecord):
 
 
 class FGFCReport(RulecraftRecord):  # RC-17
-    """A fine-grained fact check: locations, kinds and evidence of an answer's errors."""
+    """A fine-grained fact check: where an answer is wrong, how, and by what evidence."""
 
     mode: Absent[Literal["infi_check_v1"]] = None
     unitization: Absent[Literal["sentence", "atomic_claim"]] = None
@@ -87,7 +87,7 @@ class FGFCReport(RulecraftRecord):  # RC-17
 
 
 class RolloutRepr(OpenRecord):
-    """The summary's place in representation space."""
+    """Where the summary stands in representation space."""
 
     encoder_id: str | None = None
     dim: Integer | None = None
@@ -95,14 +95,14 @@ class RolloutRepr(OpenRecord):
 
 
 class VerifierMirror(OpenRecord):
-    """The verifier's result at the time of the summary."""
+    """The verifier's word at the time of the summary."""
 
     verdict: Absent[Verdict] = None
     outcome: Absent[Outcome] = None
 
 
 class CompactionPolicy(OpenRecord):
-    """Method of a rollout's summary. Unrelated to a run's snapshots."""
+    """How a rollout was summarised. Nothing to do with a run's snapshots."""
 
     max_tokens: Integer | None = None
     forbid_cot: bool
@@ -110,7 +110,7 @@ class CompactionPolicy(OpenRecord):
 
 
 class RolloutSummary(RulecraftRecord):  # RC-20
-    """One attempt in a few lines, the only input of a synthesis."""
+    """One attempt in a few lines; synthesis reads these and nothing else."""
 
     summary_id: str
     trace_id: str
@@ -130,7 +130,7 @@ class RolloutSummary(RulecraftRecord):  # RC-20
 
 
 class PolicySignals(OpenRecord):
-    """Signals for the router and the flow map."""
+    """What the router and the flow map saw."""
 
     risk_score: Number | None = None
     opp_score: Number | None = None
@@ -146,7 +146,7 @@ class SelectedRuleMirror(OpenRecord):
 
 
 class ExperimentBlock(OpenRecord):
-    """The experiment the run was part of."""
+    """Which experiment the run was part of."""
 
     kind: Literal["policy_search", "execution_eval", "rule_evolve", "scaling_law"] | None = None
     harness_id: str | None = None
@@ -161,7 +161,7 @@ class ExperimentBlock(OpenRecord):
 
 
 class ReuseSelectBlock(OpenRecord):
-    """The seed the run started from. `ReuseSelectMeta` is the same as a record of its own."""
+    """Which seed the run started from. `ReuseSelectMeta` is the same as a record of its own."""
 
     enabled: bool | None = None
     policy: str | None = None
@@ -171,7 +171,7 @@ class ReuseSelectBlock(OpenRecord):
 
 
 class TreeSearchBlock(OpenRecord):  # RC-22
-    """Results of a guided tree search."""
+    """What a guided tree search did."""
 
     enabled: bool | None = None
     algo: str | None = None
@@ -194,7 +194,7 @@ class PraxisBlock(OpenRecord):
 
 
 class MemoryRecallBlock(OpenRecord):  # RC-08
-    """Results of a recall, and how they were used."""
+    """What a recall brought and what of it was used."""
 
     enabled: bool | None = None
     method: str | None = None
@@ -208,7 +208,7 @@ class MemoryRecallBlock(OpenRecord):  # RC-08
 
 
 class MemoryFoldBlock(OpenRecord):
-    """The products of a fold; `trigger_kind` is an open string here."""
+    """What a fold produced; `trigger_kind` is an open string here."""
 
     enabled: bool | None = None
     fold_id: str | None = None
@@ -223,7 +223,7 @@ class MemoryFoldBlock(OpenRecord):
 
 
 class MemoryActionsBlock(OpenRecord):
-    """The applied memory actions."""
+    """Which memory actions were applied."""
 
     enabled: bool | None = None
     plan_id: str | None = None
@@ -232,7 +232,7 @@ class MemoryActionsBlock(OpenRecord):
 
 
 class RunConfig(OpenRecord):
-    """Varied parameters of a run."""
+    """What was jittered."""
 
     seed_prompt: str | None = None
     tool_order: str | None = None
@@ -242,14 +242,14 @@ class RunConfig(OpenRecord):
 
 
 class RunBlock(OpenRecord):
-    """The run's mode of execution. The block may be missing, its mode not."""
+    """How the run was carried out. The block may be missing, its mode not."""
 
     mode: Literal["main", "sot", "matts", "kroll", "synth", "tree"]
     cfg: Absent[RunConfig] = None
 
 
 class SandboxBlock(OpenRecord):
-    """Counts of sandbox activity."""
+    """What happened in the sandbox, in counts."""
 
     enabled: bool | None = None
     image_id: str | None = None
@@ -265,14 +265,14 @@ class SandboxBlock(OpenRecord):
 
 
 class SynthInputs(OpenRecord):
-    """Inputs of a synthesis."""
+    """What a synthesis read."""
 
     used_trace_ids: Items[str] | None = None
     used_summary_ids: Items[str] | None = None
 
 
 class RunOutputs(OpenRecord):
-    """The run's outputs, by reference."""
+    """What the run gave, by reference."""
 
     y_ref: str | None = None
     rollout_summary: RolloutSummary | None = None
@@ -289,7 +289,7 @@ class EventLogVerifier(OpenRecord):
 
 
 class RunCost(OpenRecord):
-    """Cost of the run."""
+    """What the run cost."""
 
     latency_ms: Integer | None = None
     tokens_in: Integer | None = None
@@ -298,7 +298,7 @@ class RunCost(OpenRecord):
 
 
 class RolloutSelectBlock(OpenRecord):
-    """The chosen ones of K rollouts."""
+    """Which of K rollouts were chosen."""
 
     rollouts_n: Integer | None = None
     top_m: Integer | None = None
@@ -348,7 +348,7 @@ class EventLog(RulecraftRecord):  # RC-12, RC-27
 
 
 class TraceRefs(OpenRecord):
-    """Locations of the originals."""
+    """Where the originals lie."""
 
     x_ref: str | None = None
     injection_ref: str | None = None
@@ -358,7 +358,7 @@ class TraceRefs(OpenRecord):
 
 
 class TraceCapsule(RulecraftRecord):  # RC-12
-    """The context of a run, by reference rather than as text."""
+    """The context of a run, in references and not in text."""
 
     trace_id: str
     created_at: str
@@ -385,7 +385,7 @@ class SandboxCaps(OpenRecord):
 
 
 class SandboxPolicy(RulecraftRecord):
-    """Type and permissions of a sandbox."""
+    """What a sandbox is and may do."""
 
     enabled: Absent[bool] = None
     image_id: str | None = None
@@ -397,7 +397,7 @@ class SandboxPolicy(RulecraftRecord):
 
 
 class ActionObservation(OpenRecord):
-    """The result of an action, as digests rather than text."""
+    """What an action gave back; digests, not text."""
 
     ok: bool
     exit_code: Integer | None = None
@@ -416,7 +416,7 @@ class ActionIo(OpenRecord):
 
 
 class ActionNet(OpenRecord):
-    """Network fetches of an action."""
+    """What an action fetched."""
 
     used: bool | None = None
     fetch_n: Integer | None = None
@@ -424,7 +424,7 @@ class ActionNet(OpenRecord):
 
 
 class SandboxActionTrace(RulecraftRecord):
-    """One action in the sandbox, with redacted `args`."""
+    """One action in the sandbox; `args` are redacted before they stand here."""
 
     trace_id: str
     action_id: str

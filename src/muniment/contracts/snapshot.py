@@ -20,14 +20,14 @@ class EvidencePointer(OpenRecord):  # CS-03
 
 
 class SnapshotCounts(OpenRecord):  # CS-10
-    """Event counts since the last compaction."""
+    """What happened since the last compaction."""
 
     steps_since_last_compaction: Integer
     counted_events_since_last_compaction: Integer
 
 
 class Claim(OpenRecord):  # CS-06
-    """A statement of the run that requires evidence; `status` is an open string. Not a `Fact`."""
+    """A statement of the run with its duty of evidence; `status` is an open string. Not a `Fact`."""
 
     claim_id: str
     status: str
@@ -45,7 +45,7 @@ class ClaimConflict(OpenRecord):  # CS-07
 
 
 class RunFailure(OpenRecord):
-    """A failure, with its place and cause."""
+    """Something that went wrong, where and why."""
 
     failure_id: str
     category: str
@@ -54,7 +54,7 @@ class RunFailure(OpenRecord):
 
 
 class SourceCoverage(OpenRecord):  # CS-04
-    """Sources and chunks seen and cited."""
+    """Which sources and chunks were seen and cited."""
 
     source_ids_seen: Items[str]
     chunk_ids_seen: Items[str]
@@ -80,7 +80,7 @@ class SnapshotCheck(OpenRecord):
 
 
 class SnapshotValidation(OpenRecord):  # CS-09
-    """The writer's own validation results."""
+    """What the writer's own validation said."""
 
     status: Literal["PASS", "FAIL"]
     checks: Items[SnapshotCheck]

@@ -262,7 +262,7 @@ def origin_note(notes: str | None) -> str | None:
 
 
 class Origin(Record):  # MV-02
-    """Source of an imported item: the system that held it, and that system's metadata."""
+    """Where something comes from that was not observed here: which system held it, and what that said of it."""
 
     system: SystemName
     kind: Literal["message", "memory"]

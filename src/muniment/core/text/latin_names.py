@@ -184,7 +184,7 @@ _KATAKANA = lazy_pattern("[\u30a1-\u30fa\u30fc]{2,}")
 
 
 def spelled_katakana(run: str) -> list[str]:
-    """Return the runs of katakana in Latin letters; one that ends in u also without it, which Japanese adds to names."""
+    """Return the runs of katakana in Latin letters, also without a final u, which Japanese adds to names."""
     found: list[str] = []
     for stretch in _KATAKANA.findall(run):
         latin = plain(stretch)
