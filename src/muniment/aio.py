@@ -5,14 +5,14 @@
         said = await run.observe("user", "I moved to Berlin in May.")
         async for entry in run.ledger.entries(): ...
 
-`muniment.aio.connect(url)` is the same over HTTP. Each call runs its sync twin in a worker thread of the store's own,
-of which there are at most `THREADS`; an iterator, a runner and whatever is handed a coroutine function have a thread
-each. Properties that ask the store (`ASKED`) are awaited too: `await book.revision`. The handles that stand on a run
-or a store have twins too: `await run.log.claim(…)`. A coroutine function that is handed in, as an agent or a verifier,
-runs on the loop it was handed in on, with async handles.
+`muniment.aio.connect(url)` is the same over HTTP. Each call runs its sync twin in one of the store's worker threads, of
+which there are at most `THREADS`; iterators, runners and calls with a coroutine function have a thread each. Properties
+that ask the store (`ASKED`) are awaited too: `await book.revision`. Handles of a run or a store have twins too: `await
+run.log.claim(…)`. A coroutine function passed as an argument, such as an agent or a verifier, runs on the caller's
+loop, with async handles.
 
-Who is cancelled goes on at once; the call itself ends in its thread, all of it or nothing, and closing the store waits
-for it. Signatures are those of the sync classes (`aio.pyi` is generated from them and a test keeps it so).
+A cancelled caller continues at once; the call itself ends in its thread, all of it or nothing, and closing the store
+waits for it. Signatures are those of the sync classes (`aio.pyi` is generated from them and a test keeps it so).
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ __all__ = [
 ]
 
 THREADS = 32
-"""How many calls of one store run at once; more wait for their turn."""
+"""Calls of one store that run at once; more wait."""
 ASKED = frozenset({"revision"})
-"""Properties that ask the store for what they tell; the others tell what their handle holds."""
+"""Properties that query the store; the others return what their handle holds."""
 _DONE = object()
 ItemT = TypeVar("ItemT")
 
@@ -84,7 +84,7 @@ ItemT = TypeVar("ItemT")
 
 
 class _Threads(ThreadPoolExecutor):
-    """The worker threads of a store. None of them ever waits for the loop, so that none is waited for in vain."""
+    """The worker threads of a store. None of them ever waits for the loop, so that waiting for them cannot deadlock."""
 
     def __init__(self) -> None:
         super().__init__(THREADS, thread_name_prefix="muniment-aio")
@@ -97,7 +97,7 @@ class _Threads(ThreadPoolExecutor):
 
 
 async def _run_in(executor: Executor, call: Callable[[], Any], context: contextvars.Context | None = None) -> Any:
-    """What a call answers in a thread, under the context variables of the caller."""
+    """Run a call in a thread, under the context variables of the caller."""
     context = contextvars.copy_context() if context is None else context
     return await asyncio.get_running_loop().run_in_executor(executor, context.run, call)
 
@@ -123,7 +123,7 @@ def _iterating(name: str, method: Callable[..., Iterator[Any]]) -> Callable[...,
 
 
 async def _iterate(begin: Callable[[], Iterator[Any]]) -> AsyncIterator[Any]:
-    """The items of an iterator that is begun and read in a thread of its own."""
+    """Iterate over an iterator that is created and read in a separate thread."""
     thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="muniment-iter")
     items = _Items(begin)
     context = contextvars.copy_context()
@@ -135,14 +135,14 @@ async def _iterate(begin: Callable[[], Iterator[Any]]) -> AsyncIterator[Any]:
         is_waited_for = False
         raise
     finally:
-        closing = thread.submit(context.run, items.close)  # comes after what is under way
+        closing = thread.submit(context.run, items.close)  # runs after the calls in progress
         thread.shutdown(wait=False)
         if is_waited_for:
             await asyncio.wrap_future(closing)
 
 
 class AsyncListing(Generic[ItemT]):
-    """A list of the store: `await` answers all of it, `async for` reads page after page, `page()` is the first."""
+    """A list of the store: `await` returns all of it, `async for` reads page after page, `page()` is the first."""
 
     def __init__(self, ask: Callable[[], Listing[ItemT]], threads: Executor) -> None:
         self._ask = ask
@@ -155,7 +155,7 @@ class AsyncListing(Generic[ItemT]):
         return _iterate(lambda: iter(self._ask()))
 
     async def page(self) -> Page[ItemT]:
-        """The first page: at most `limit` items, or as many as fit in one page."""
+        """Return the first page: at most `limit` items, or as many as fit in one page."""
         first: Page[ItemT] = await _run_in(self._threads, lambda: self._ask().page())
         return first
 
@@ -169,7 +169,7 @@ def _listing(name: str, method: Callable[..., Listing[Any]]) -> Callable[..., As
 
 
 class _Items:
-    """An iterator that is begun, continued and closed in one thread."""
+    """An iterator that is created, continued and closed in one thread."""
 
     def __init__(self, begin: Callable[[], Iterator[Any]]) -> None:
         self._begin = begin
@@ -201,7 +201,7 @@ def _asking(name: str, doc: str | None) -> property:
 
 
 def _derive(sync: type, doc: str) -> Callable[[type], type]:
-    """Class decorator: give the class an async twin of every public method and property of `sync` it has not itself."""
+    """Class decorator: add an async twin of each public method and property of `sync` that the class itself lacks."""
 
     def fill(cls: type) -> type:
         members = {name: member for base in reversed(sync.__mro__[:-1]) for name, member in vars(base).items()}
@@ -222,7 +222,7 @@ def _derive(sync: type, doc: str) -> Callable[[type], type]:
 
 class _Twin:
     _waits = False
-    """Whether calls may wait for coroutines of the caller's."""
+    """True if calls may wait for the caller's coroutines."""
 
     def __init__(self, sync: Any, threads: _Threads) -> None:
         self._sync = sync
@@ -232,7 +232,7 @@ class _Twin:
         return f"<async {self._sync!r}>"
 
     def _lift(self, value: Any) -> Any:
-        """What the sync twin answered, with async handles in place of sync ones."""
+        """Replace sync handles in a result by async ones."""
         twin = _twin_of(type(value))
         if twin is not None:
             return twin(value, self._threads)
@@ -240,7 +240,9 @@ class _Twin:
         return replace(value, run=AsyncRun(held, self._threads)) if isinstance(held, Run) else value
 
     def _called_on_loop(self, given: Any) -> Any:
-        """A coroutine function as one that another thread can call and wait for; anything else as it is."""
+        """Wrap a coroutine function so that another thread can call and wait for it; anything else is returned
+        unchanged.
+        """
         if not inspect.iscoroutinefunction(given):
             return given
         loop = asyncio.get_running_loop()
@@ -388,7 +390,7 @@ async def open(*args: Any, **kwargs: Any) -> AsyncMemory:
 
 
 async def opened(make: Callable[[], _memory.Memory]) -> AsyncMemory:
-    """The async twin of a store that `make` opens; where nobody waits for it any more, it is closed again."""
+    """Return the async twin of a store that `make` opens; it is closed again if the caller was cancelled."""
     threads = _Threads()
     making = threads.submit(_ready, make)
     try:
@@ -399,7 +401,7 @@ async def opened(make: Callable[[], _memory.Memory]) -> AsyncMemory:
 
 
 def _ready(make: Callable[[], _memory.Memory]) -> _memory.Memory:
-    """A store whose properties have been told once: one that is far away holds them from then on."""
+    """Read a store's properties once: a remote one caches them from then on."""
     with ExitStack() as unless_ready:
         memory = make()
         unless_ready.callback(memory.close)
@@ -409,6 +411,6 @@ def _ready(make: Callable[[], _memory.Memory]) -> _memory.Memory:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "connect":  # a surface, which stands above this face
+    if name == "connect":  # a surface, which is in a layer above
         return importlib.import_module("muniment.surfaces.client.connecting").connect_async
     raise AttributeError(f"module 'muniment.aio' has no attribute {name!r}")

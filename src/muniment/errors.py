@@ -6,13 +6,13 @@
     │   ├── InvalidRecord       JSON that does not fit its contract; carries every issue found
     │   ├── UnknownKind         no such contract
     │   ├── TooLarge            over a stated limit
-    │   ├── UnsafeFile          somebody else's file that would have to be believed or run to be read
-    │   ├── LessonRefused       a lesson that its evidence does not bear, or that may not be said; carries the reason
-    │   ├── IllConditioned      measurements that say too little of what is asked of them
-    │   └── EvaluationFailed    a function of the caller's crashed, hung or answered nonsense
+    │   ├── UnsafeFile          a third party's file that could only be read by trusting or running it
+    │   ├── LessonRefused       a lesson that its evidence does not support, or that is not allowed; carries the reason
+    │   ├── IllConditioned      measurements too weak for the requested result
+    │   └── EvaluationFailed    a function of the caller's crashed, hung or returned an invalid result
     ├── NotFound                the thing named does not exist in this scope
     │   └── UnknownScope        no such tenant, user, session
-    ├── Conflict                the data is fine, the state of the store says no
+    ├── Conflict                the data is valid, but conflicts with the state of the store
     │   ├── DuplicateId         an id that exists already
     │   ├── StaleState          an optimistic lock lost; carries the current version
     │   ├── IdempotencyMismatch the key was used before with another request
@@ -22,9 +22,9 @@
     │   ├── GateFailed          a gate of a research run does not hold; carries its metrics
     │   ├── MessagesDiffer      a list of messages does not begin with what was recorded of it
     │   ├── ClockWentBack       the clock reads earlier than what is recorded already
-    │   └── ComposedBefore      a build of a version that kept too little of it to be composed again
+    │   └── ComposedBefore      a build of a version that stored too little to compose it again
     ├── Forbidden               the caller lacks the grant for it
-    ├── Refused                 a server did not let the request in; nothing was looked at
+    ├── Refused                 a server rejected the request before processing it
     │   ├── Unauthorized        no key, or one that does not hold
     │   ├── RateLimited         too many requests under one key
     │   ├── UnknownRoute        nothing answers at that address
@@ -32,13 +32,13 @@
     │   ├── UnsupportedMedia    a body in a form that is not taken there
     │   ├── TooSlow             the body did not come in time
     │   └── QueueFull           too many requests of this tenant wait already
-    │       └── Overloaded      too many requests wait already, whoever asked
-    ├── Stopped                 a server stopped the work: nobody waits for it any longer, and nothing was written
-    │   └── DeadlineExceeded    it was not done in the time it had
+    │       └── Overloaded      too many requests wait already, from all callers
+    ├── Stopped                 a server stopped the work: its caller has gone, and nothing was written
+    │   └── DeadlineExceeded    it was not finished in its time limit
     ├── Forgotten               it was here and has been erased; carries the receipt's id
     ├── IntegrityFailure        stored bytes are not what they were
     │   ├── ChainBroken         a link of a session's hash chain does not hold
-    │   ├── StoreDamaged        what was read is not what was written; names the entry or item, and the way out
+    │   ├── StoreDamaged        the data read differ from those written; names the entry or item, and the remedy
     │   │   └── BlobCorrupt     a blob does not hash to its name
     │   ├── QuoteMismatch       quoted text is not in the bytes it points to
     │   └── ArtifactEdited      a file of a run directory is not what the store holds
@@ -49,18 +49,18 @@
     │   ├── StorageLost         the connection broke; the outcome of the call is unknown
     │   ├── NotADatabase        the file is something else
     │   └── SchemaMismatch      written by a newer or altered muniment
-    ├── EmbedderFailure         a server that embeds did not do its part; nothing was stored
+    ├── EmbedderFailure         an embedding server failed; nothing was stored
     │   ├── EmbedderUnreachable no answer, through every attempt
-    │   ├── EmbedderRefused     an answer that says no
-    │   └── EmbedderMalformed   an answer that is not the vectors asked for
-    ├── ModelFailure            a server that reads texts did not do its part; nothing was proposed
+    │   ├── EmbedderRefused     a refusal
+    │   └── EmbedderMalformed   an answer other than the requested vectors
+    ├── ModelFailure            a model server failed; nothing was proposed
     │   ├── ModelUnreachable    no answer, through every attempt
-    │   ├── ModelRefused        an answer that says no
-    │   └── ModelMalformed      an answer that is not what was asked for
+    │   ├── ModelRefused        a refusal
+    │   └── ModelMalformed      an answer of the wrong form
     ├── SandboxFailure          nothing was run: neither in a sandbox nor, ever, outside of one
-    │   ├── SandboxUnavailable  what it takes is not installed, or not for this machine
+    │   ├── SandboxUnavailable  a requirement is missing, or unavailable on this machine
     │   └── SandboxDenied       the system or the policy refuses
-    ├── LearningFailed          a run could not be learnt from by a defect or a plug-in; what was said of it is kept
+    ├── LearningFailed          learning from a run failed by a defect or a plug-in; its judgement is kept
     ├── Interrupted             the process that carried out a long work ended before the work did
     ├── AnswerNotRecorded       a model answered, and its answer could not be recorded; carries it
     ├── Closed                  used after close()
@@ -95,7 +95,7 @@ _ISSUE_CHARS_MAX = 200
 
 
 class Issue(NamedTuple):
-    """One thing wrong at one place of a document; `path` is a JSONPath such as `$.meta.budget`."""
+    """One fault at one place of a document; `path` is a JSONPath such as `$.meta.budget`."""
 
     path: str
     message: str
@@ -111,7 +111,7 @@ class MunimentError(Exception):
     code: ClassVar[str] = "error"
     status: ClassVar[int] = 500
     usual_hint: ClassVar[str] = "this is a defect; please report it"
-    """What to do, where an instance does not say it better."""
+    """Default advice, unless an instance has a better hint."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class MunimentError(Exception):
         self.path = path
         self.hint: str = self.usual_hint if hint is None else hint
         self.details: dict[str, Any] = dict(details or {})
-        self.add_note(f"{self.code}: {self.hint}" if self.hint else self.code)  # what a traceback shows below it
+        self.add_note(f"{self.code}: {self.hint}" if self.hint else self.code)  # shown below it in a traceback
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_rebuild, (type(self), self.message, self.path, self.hint, self.details))
@@ -136,14 +136,14 @@ class MunimentError(Exception):
         return f"{self.message}{where}"
 
     def within(self, place: str) -> Self:
-        """This error, of a part of what was given: its paths begin at `place`, such as `$[3]`."""
+        """Return this error relative to the whole input: its paths begin at `place`, such as `$[3]`."""
         self.path = f"{place}{(self.path or '$')[1:]}"
         for issue in self.details.get("issues", ()):
             issue["path"] = f"{place}{issue['path'][1:]}"
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """The one shape every surface shows. Absent parts are absent."""
+        """Return the one form every surface shows. Absent parts are absent."""
         parts = {"path": self.path, "hint": self.hint or None, "details": self.details or None}
         present = {name: part for name, part in parts.items() if part is not None}
         return {"code": self.code, "message": self.message, **present}
@@ -188,7 +188,7 @@ class InvalidRecord(InvalidInput):
         return tuple(Issue(**issue) for issue in self.details.get("issues", ()))
 
     def __str__(self) -> str:
-        """The message and the first issues, in one line; `issues` has them all, uncut."""
+        """Return the message and the first issues, in one line; `issues` has them all, uncut."""
         issues = self.details.get("issues", ())
         if not issues:
             return super().__str__()
@@ -198,7 +198,7 @@ class InvalidRecord(InvalidInput):
 
 
 def _clipped(text: str) -> str:
-    line = " ".join(text.encode("utf-8", "backslashreplace").decode().split())  # it may quote what has no UTF-8 form
+    line = " ".join(text.encode("utf-8", "backslashreplace").decode().split())  # it may quote text without a UTF-8 form
     return line if len(line) <= _ISSUE_CHARS_MAX else line[: _ISSUE_CHARS_MAX - 1] + "…"
 
 
@@ -220,14 +220,14 @@ class UnsafeFile(InvalidInput):
 
 
 class LessonRefused(InvalidInput):
-    """`details.reason` says why, as one word."""
+    """`details.reason` gives the reason, as one word."""
 
     code = "lesson_refused"
     usual_hint = "say in one sentence what helps, when, and cite the events that show it"
 
 
 class IllConditioned(InvalidInput):
-    """`details.condition_number` says how much, where it is finite."""
+    """`details.condition_number` gives the degree, if finite."""
 
     code = "ill_conditioned"
     usual_hint = "ask for less at once, choose probes that differ more, or measure with more repeats"
@@ -280,7 +280,7 @@ class RunFinished(Conflict):
 
 
 class RunLocked(Conflict):  # CS-08
-    """`details["validation"]` says what did not hold."""
+    """`details["validation"]` lists the failed checks."""
 
     code = "run_locked"
     usual_hint = "the details say what did not hold; `muniment run` opens it again"
@@ -304,7 +304,7 @@ class ClockWentBack(Conflict):
 
 
 class MessagesDiffer(Conflict):
-    """`details` says at which message, what was recorded there, and what was given."""
+    """`details` gives the message's index, what was recorded there, and what was given."""
 
     code = "messages_differ"
     usual_hint = "a list may grow; one that was edited or cut is recorded in a session of its own"
@@ -322,7 +322,7 @@ class Forbidden(MunimentError):
 
 
 class Refused(MunimentError):
-    """What a server says before it has looked at anything."""
+    """Refused by a server before it processed anything."""
 
     code = "refused"
     status = 400
@@ -336,7 +336,7 @@ class Unauthorized(Refused):
 
 
 class RateLimited(Refused):
-    """`details.retry_after_s` says when to come back."""
+    """`details.retry_after_s` gives the waiting time."""
 
     code = "rate_limited"
     status = 429
@@ -349,7 +349,7 @@ class UnknownRoute(Refused):
 
 
 class WrongMethod(Refused):
-    """`details.allowed` are those it takes."""
+    """`details.allowed` are the accepted ones."""
 
     code = "wrong_method"
     status = 405
@@ -368,7 +368,7 @@ class TooSlow(Refused):
 
 
 class QueueFull(Refused):
-    """`details.retry_after_s` says when to come back."""
+    """`details.retry_after_s` gives the waiting time."""
 
     code = "queue_full"
     status = 429
@@ -382,7 +382,7 @@ class Overloaded(QueueFull):
 
 
 class Stopped(MunimentError):
-    """Whoever asked has gone. What was committed before stays; of what was not, nothing was written."""
+    """The caller has gone. Earlier commits stay; nothing else was written."""
 
     code = "stopped"
     status = 499
@@ -414,7 +414,7 @@ class ChainBroken(IntegrityFailure):
 
 
 class StoreDamaged(IntegrityFailure):
-    """What was read is not what was written. `details` name the entry or item; nothing of it is handed out."""
+    """The data read differ from what was written. `details` name the entry or item; nothing of it is returned."""
 
     code = "store_damaged"
     usual_hint = (
@@ -553,7 +553,7 @@ class Interrupted(MunimentError):
 
 
 class AnswerNotRecorded(MunimentError):
-    """Of a wrapped client that fails closed. `answer` is what the client answered; the cause says what failed."""
+    """Raised by a wrapped client that fails closed. `answer` is the client's answer; the cause is the failure."""
 
     code = "answer_not_recorded"
     status = 503

@@ -18,10 +18,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from client_tools import CLIENTS, DOCUMENTS, NODE_TOOLS, need, run
 
+import muniment
 from free_ports import free_port
 from muniment.surfaces.http._keys import KeyFile
 
@@ -125,6 +127,19 @@ def serving(folder: Path) -> Iterator[dict[str, str]]:
             served.restart()
             self.send_response(204)
             self.end_headers()
+
+        def do_GET(self) -> None:
+            """The messages that the library makes of a build."""
+            asked = {name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()}
+            given = {name: asked[name] == "true" for name in ("include_query", "cite", "cache") if name in asked}
+            with muniment.open(folder / "store.db", read_only=True) as mem:
+                build = mem.replay(asked["build"])
+                messages = build.to_openai(**given) if asked["style"] == "openai" else build.to_anthropic(**given)
+            body = json.dumps(messages).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
             """Say nothing."""

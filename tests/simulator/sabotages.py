@@ -172,7 +172,7 @@ def lost_rollback() -> Iterator[None]:
 def other_keys() -> Iterator[None]:
     """The key of an event depends on when it is loaded."""
     numbers = (f"ingest:{number}" for number in itertools.count())
-    with mock.patch("muniment.memory.index.event_key", side_effect=numbers):
+    with mock.patch("muniment.memory.loading.event_key", side_effect=numbers):
         yield
 
 

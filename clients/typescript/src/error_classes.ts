@@ -27,22 +27,22 @@ export class TooLarge extends InvalidInput {
   static override readonly code: string = "too_large";
 }
 
-/** Somebody else's file that would have to be believed or run to be read. */
+/** A third party's file that could only be read by trusting or running it. */
 export class UnsafeFile extends InvalidInput {
   static override readonly code: string = "unsafe_file";
 }
 
-/** A lesson that its evidence does not bear, or that may not be said; carries the reason. */
+/** A lesson that its evidence does not support, or that is not allowed; carries the reason. */
 export class LessonRefused extends InvalidInput {
   static override readonly code: string = "lesson_refused";
 }
 
-/** Measurements that say too little of what is asked of them. */
+/** Measurements too weak for the requested result. */
 export class IllConditioned extends InvalidInput {
   static override readonly code: string = "ill_conditioned";
 }
 
-/** A function of the caller's crashed, hung or answered nonsense. */
+/** A function of the caller's crashed, hung or returned an invalid result. */
 export class EvaluationFailed extends InvalidInput {
   static override readonly code: string = "evaluation_failed";
 }
@@ -57,7 +57,7 @@ export class UnknownScope extends NotFound {
   static override readonly code: string = "unknown_scope";
 }
 
-/** The data is fine, the state of the store says no. */
+/** The data is valid, but conflicts with the state of the store. */
 export class Conflict extends MunimentError {
   static override readonly code: string = "conflict";
 }
@@ -107,7 +107,7 @@ export class ClockWentBack extends Conflict {
   static override readonly code: string = "clock_went_back";
 }
 
-/** A build of a version that kept too little of it to be composed again. */
+/** A build of a version that stored too little to compose it again. */
 export class ComposedBefore extends Conflict {
   static override readonly code: string = "composed_before";
 }
@@ -117,7 +117,7 @@ export class Forbidden extends MunimentError {
   static override readonly code: string = "forbidden";
 }
 
-/** A server did not let the request in; nothing was looked at. */
+/** A server rejected the request before processing it. */
 export class Refused extends MunimentError {
   static override readonly code: string = "refused";
 }
@@ -157,17 +157,17 @@ export class QueueFull extends Refused {
   static override readonly code: string = "queue_full";
 }
 
-/** Too many requests wait already, whoever asked. */
+/** Too many requests wait already, from all callers. */
 export class Overloaded extends QueueFull {
   static override readonly code: string = "overloaded";
 }
 
-/** A server stopped the work: nobody waits for it any longer, and nothing was written. */
+/** A server stopped the work: its caller has gone, and nothing was written. */
 export class Stopped extends MunimentError {
   static override readonly code: string = "stopped";
 }
 
-/** It was not done in the time it had. */
+/** It was not finished in its time limit. */
 export class DeadlineExceeded extends Stopped {
   static override readonly code: string = "deadline_exceeded";
 }
@@ -187,7 +187,7 @@ export class ChainBroken extends IntegrityFailure {
   static override readonly code: string = "chain_broken";
 }
 
-/** What was read is not what was written; names the entry or item, and the way out. */
+/** The data read differ from those written; names the entry or item, and the remedy. */
 export class StoreDamaged extends IntegrityFailure {
   static override readonly code: string = "store_damaged";
 }
@@ -242,7 +242,7 @@ export class SchemaMismatch extends StorageFailure {
   static override readonly code: string = "schema_mismatch";
 }
 
-/** A server that embeds did not do its part; nothing was stored. */
+/** An embedding server failed; nothing was stored. */
 export class EmbedderFailure extends MunimentError {
   static override readonly code: string = "embedder_failure";
 }
@@ -252,17 +252,17 @@ export class EmbedderUnreachable extends EmbedderFailure {
   static override readonly code: string = "embedder_unreachable";
 }
 
-/** An answer that says no. */
+/** A refusal. */
 export class EmbedderRefused extends EmbedderFailure {
   static override readonly code: string = "embedder_refused";
 }
 
-/** An answer that is not the vectors asked for. */
+/** An answer other than the requested vectors. */
 export class EmbedderMalformed extends EmbedderFailure {
   static override readonly code: string = "embedder_malformed";
 }
 
-/** A server that reads texts did not do its part; nothing was proposed. */
+/** A model server failed; nothing was proposed. */
 export class ModelFailure extends MunimentError {
   static override readonly code: string = "model_failure";
 }
@@ -272,12 +272,12 @@ export class ModelUnreachable extends ModelFailure {
   static override readonly code: string = "model_unreachable";
 }
 
-/** An answer that says no. */
+/** A refusal. */
 export class ModelRefused extends ModelFailure {
   static override readonly code: string = "model_refused";
 }
 
-/** An answer that is not what was asked for. */
+/** An answer of the wrong form. */
 export class ModelMalformed extends ModelFailure {
   static override readonly code: string = "model_malformed";
 }
@@ -287,7 +287,7 @@ export class SandboxFailure extends MunimentError {
   static override readonly code: string = "sandbox_failure";
 }
 
-/** What it takes is not installed, or not for this machine. */
+/** A requirement is missing, or unavailable on this machine. */
 export class SandboxUnavailable extends SandboxFailure {
   static override readonly code: string = "exec_unavailable";
 }
@@ -297,7 +297,7 @@ export class SandboxDenied extends SandboxFailure {
   static override readonly code: string = "sandbox_denied";
 }
 
-/** A run could not be learnt from by a defect or a plug-in; what was said of it is kept. */
+/** Learning from a run failed by a defect or a plug-in; its judgement is kept. */
 export class LearningFailed extends MunimentError {
   static override readonly code: string = "learning_failed";
 }

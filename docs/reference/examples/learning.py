@@ -167,8 +167,8 @@ print(len(recalled.hints) > 0)
 
 # -- run.hints
 print(run.hints(task, intent=COUNTING).text.splitlines()[0].startswith("- Asked: "))
-# → True
 recalled = run.hints(task, intent=COUNTING)
+# → True
 
 # -- run.learning.used
 run.learning.used(recalled, [hint.memory_id for hint in recalled.hints])

@@ -382,6 +382,14 @@ print(mem.log.narrative(run.run_id).splitlines()[0])
 print(mem.log.drift(run_id=run.run_id).runs)
 # → 1
 
+# -- mem.log.bill
+print(mem.log.bill(run.run_id).requests)
+# → 2
+
+# -- mem.log.in_view
+print(mem.log.in_view(build.id)[0].mark)
+# → [1]
+
 # -- mem.log.preview
 print(mem.log.preview(build.id, max_tokens=256, per_section={"facts": 0}).text[:8])
 # → Evidence

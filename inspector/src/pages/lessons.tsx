@@ -119,24 +119,13 @@ export function LessonPage({ place }: { place: Place }) {
               <Time ts={found.since} />
             </Field>
             <Field name="origin">{w(`origin_${found.origin}` as Word)}</Field>
-            <Field name="kept_as">
-              {(found.kept_as ?? []).map((each) => (
-                <span key={each.id}>
-                  {each.kind}{" "}
-                  <Id
-                    id={each.id}
-                    {...(each.kind === "rule" ? { to: href(place, "rule", [each.id], keptQuery(place)) } : {})}
-                  />{" "}
-                </span>
-              ))}
-            </Field>
           </dl>
           <h2>{w("effect")}</h2>
           <Effect of={found} />
           <h2>{w("history")}</h2>
           <ol class="history">
             {[...(found.history ?? [])].reverse().map((each) => (
-              <li key={`${each.kept_as} ${each.version}`}>
+              <li key={each.version}>
                 <p class="meta">
                   <Status of={each.stage} /> <Time ts={each.at} /> {each.plan_id ? <Id id={each.plan_id} /> : null}
                 </p>

@@ -1,4 +1,4 @@
-"""Every kind of document and the record that it is.
+"""Every kind of document and its record class.
 
 Listing the kinds imports no record: a record is imported when its kind is resolved.
 """
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from muniment.core.record import Record
 
 # kind → (module of this room, class), in the order of the documents. The class is the kind's own name
-# unless the house words say otherwise.
+# unless the house words differ.
 _RECORDS: dict[str, tuple[str, str]] = {
     "MemoryPacket": ("packet", "MemoryPacket"),
     "RuleRecord": ("rules", "RuleRecord"),
@@ -56,7 +56,7 @@ KINDS: tuple[str, ...] = tuple(_RECORDS)
 _OWN = {"PortableLine": ("portable", "PortableLine")}
 _ALL = {**_RECORDS, **_OWN}
 ALL_KINDS: tuple[str, ...] = tuple(_ALL)
-"""Those of the four documents, and the formats of ours that others read and write."""
+"""Kinds of the four documents, and our own formats that others read and write."""
 
 _DOCUMENTS = {
     "packet": "MemoryPacket v1",
@@ -67,7 +67,7 @@ _DOCUMENTS = {
 
 
 def check_kind(kind: str) -> None:
-    """Raise `UnknownKind`, with the names that come close, unless there is such a kind."""
+    """Raise `UnknownKind`, with similar names, unless there is such a kind."""
     if kind in _ALL:
         return
     by_folded = {name.casefold(): name for name in ALL_KINDS}
@@ -77,13 +77,13 @@ def check_kind(kind: str) -> None:
 
 
 def document_of(kind: str) -> str:
-    """The contract document a kind comes from."""
+    """Return the contract document a kind comes from."""
     check_kind(kind)
     return _DOCUMENTS.get(_ALL[kind][0], "Rulecraft v0.5.15")
 
 
 def record_of(kind: str) -> type[Record]:
-    """The record class of a kind."""
+    """Return the record class of a kind."""
     check_kind(kind)
     module, name = _ALL[kind]
     found: type[Record] = getattr(import_module(f"muniment.contracts.{module}"), name)

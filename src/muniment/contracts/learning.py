@@ -1,4 +1,4 @@
-"""Learned memory, and the folds, plans and records of change that it is written by (Rulecraft v0.5.15)."""
+"""Learned memory, and the folds, plans and change records that write it (Rulecraft v0.5.15)."""
 
 from typing import Literal
 

@@ -1,8 +1,8 @@
 """MemoryPacket v1 (000): the cited context handed to a planner, a tool or a responder.
 
-Shape alone, exactly as the document's JSON Schema closes and opens each object. The rules that need more than
-one field at a time (MP-07, MP-09, MP-12, MP-13) are in `contracts.semantics`. Defaults of the document fill
-nothing in: what is not there is absent (X-03).
+Structure only, exactly as the document's JSON Schema closes and opens each object. The rules that need more than one
+field at a time (MP-07, MP-09, MP-12, MP-13) are in `contracts.semantics`. Defaults of the document are never filled in:
+missing fields are absent (X-03).
 """
 
 from typing import Annotated, Literal

@@ -1,9 +1,8 @@
-"""Portable memory v1: one neutral file for a user's memory, with the evidence that it rests on.
+"""Portable memory v1: a neutral file format for a user's memory, with its evidence.
 
-JSON lines. Each line is an object with one key, which says what it is: the header first, then sessions, messages,
-memories, facts and summaries, and the end with counts and a digest. A message or memory stands before what rests on it.
-What was deleted is not in it. Shape alone: how the lines belong together is checked where they are read
-(`moving.portable`).
+JSON lines. Each line is an object with one key, which names its type: the header first, then sessions, messages,
+memories, facts and summaries, and the end with counts and a digest. A message or memory comes before its dependents.
+Deleted content is not included. Structure only: consistency between lines is checked by the reader (`moving.portable`).
 """
 
 from typing import Literal
@@ -72,10 +71,10 @@ class PortableMessage(Record):
     entities: Absent[Items[str]] = None
     metadata: Absent[JsonObject] = None
     tool: Absent[JsonObject] = None
-    """Of a tool's result: its name, its arguments, and whether it worked."""
+    """For a tool's result: its name, its arguments, and whether it worked."""
     trust: Absent[Trust] = None
     origin: Absent[Origin] = None
-    """Where the exporting store had it from, unless it was observed there."""
+    """Source from which the exporting store imported it; absent if observed there."""
 
 
 class PortableMemory(Record):
@@ -89,7 +88,7 @@ class PortableMemory(Record):
     origin: Origin
     session_id: Absent[IdText] = None
     speaker: Absent[str] = None
-    """What it was kept as there, such as a block `human`."""
+    """Its category there, such as a block `human`."""
     metadata: Absent[JsonObject] = None
 
 
@@ -98,14 +97,14 @@ class PortableAssertion(Record):
 
     sources: Items[IdText]
     order: Count
-    """Its place among all assertions of the file: what contradicts is decided in this order."""
+    """Its place among all assertions of the file: contradictions are resolved in this order."""
     since: Timestamp
     confidence: Absent[Confidence] = None
     trust: Absent[Trust] = None
     valid_from: Absent[Timestamp] = None
     valid_to: Absent[Timestamp] = None
     quote: Absent[str] = None
-    """Words that stand in one of the sources."""
+    """Words quoted from one of the sources."""
     notes: Absent[str] = None
 
 
@@ -147,7 +146,7 @@ class PortableEnd(Record):
     counts: dict[str, Count]
     digest: str
     left_out: Absent[dict[str, Count]] = None
-    """What the exporting store holds of this user that the format has no place for, by kind."""
+    """Counts, by kind, of this user's data that the format cannot hold."""
 
 
 class PortableLine(Record):  # MV-01

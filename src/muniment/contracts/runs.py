@@ -1,6 +1,5 @@
-"""What a run leaves: its event log, verdicts, trace capsules, rollout summaries, and the actions of its sandbox.
-
-Rulecraft v0.5.15.
+"""Artifacts of a run: its event log, verdicts, trace capsules, rollout summaries, and sandbox actions (Rulecraft
+v0.5.15).
 """
 
 from typing import Literal

@@ -1,4 +1,4 @@
-"""The JSON Schema (draft 2020-12) of every kind, generated from its record, and whether a document fits it.
+"""The JSON Schema (draft 2020-12) of every kind, generated from its record, and validation of documents.
 
 The committed files in `schemas/` are the `schema_text` of each kind; a test compares them with the code.
 """
@@ -24,7 +24,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 class RecordSchema(GenerateJsonSchema):
-    """pydantic's generator without titles and defaults: a default fills nothing in (X-03)."""
+    """pydantic's generator without titles and defaults, as defaults are never filled in (X-03)."""
 
     schema_dialect = DIALECT
 
@@ -51,7 +51,7 @@ def schema_id(kind: str) -> str:
 
 @cache
 def schema_text(kind: str) -> str:
-    """The JSON Schema of a kind as the text of its committed file."""
+    """Return the JSON Schema of a kind as the text of its committed file."""
     made = record_of(kind).model_json_schema(schema_generator=RecordSchema, by_alias=True, mode="validation")
     made = without_json_values(made)
     definitions = made.pop("$defs", {})
@@ -63,7 +63,7 @@ def schema_text(kind: str) -> str:
 
 
 def without_json_values(node: Any) -> Any:
-    """Replace references to "any JSON value" by the empty schema, which says the same."""
+    """Replace references to "any JSON value" by the equivalent empty schema."""
     if isinstance(node, dict):
         if str(node.get("$ref")).endswith("/JsonValue"):
             return {key: value for key, value in node.items() if key != "$ref"} or True
@@ -80,7 +80,7 @@ def _parsed_schema(kind: str) -> dict[str, Any]:
 
 
 def schema_of(kind: str) -> dict[str, Any]:
-    """The JSON Schema of a kind, as plain data that the caller may change."""
+    """Return the JSON Schema of a kind, as plain data that the caller may change."""
     return deepcopy(_parsed_schema(kind))
 
 
@@ -96,14 +96,14 @@ _OWN_KEYS: dict[str, frozenset[str]] = {
     "RunFailure": frozenset({"fingerprint", "count", "first_by", "last_by"}),
     "EvidencePointer": frozenset({"corpus_id", "quote_hash"}),  # CS-06
     "RunBlock": frozenset({"attempt"}),  # RC-20: 1 and how many attempts at the task had failed before
-    "RunConfig": frozenset({"seed"}),  # RC-20: for whoever samples
+    "RunConfig": frozenset({"seed"}),  # RC-20: for samplers
     "ExperimentBlock": frozenset({"arms"}),  # RC-16: rules that the run tried or left out
-    "WorkingState": frozenset({"memory_hints", "claims"}),  # RC-09: where hints stand in a packet; claims of the run
+    "WorkingState": frozenset({"memory_hints", "claims"}),  # RC-09: the place of hints in a packet; claims of the run
 }
 
 
 def validate(kind: str, data: Any) -> list[Issue]:
-    """Everything that is wrong with plain data as a document of this kind; empty when it is valid."""
+    """Return all faults of plain data as a document of this kind; empty when it is valid."""
     try:
         record_of(kind).model_validate(data, by_alias=True, by_name=False)
     except ValidationError as error:
@@ -112,10 +112,10 @@ def validate(kind: str, data: Any) -> list[Issue]:
 
 
 def unknown_keys(kind: str, data: Any) -> list[Issue]:
-    """Keys that an open object keeps but its contract does not list: most often a slip of the pen.
+    """Return keys that an open object keeps but its contract does not list: usually typos.
 
-    Free-form objects (slots, content, args, …) know no keys, so nothing in them is unknown. Keys of closed objects
-    are `validate`'s to refuse.
+    Free-form objects (slots, content, args, …) have no listed keys, so nothing in them is unknown. Unknown keys of
+    closed objects are refused by `validate`.
     """
     schema = _parsed_schema(kind)
     found: list[Issue] = []

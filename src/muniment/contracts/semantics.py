@@ -1,7 +1,7 @@
-"""The binding rules that a shape cannot say (`--semantic`): of one document, and of the snapshots of one run.
+"""The binding rules that a schema cannot express (`--semantic`): of one document, and of the snapshots of one run.
 
-Every function takes plain data that already fits its shape and gives issues whose code is the clause. "Now" is the
-document's own `meta.generated_at`; no clock is read. A snapshot's own `validation` block is never looked at.
+Every function takes plain data that already fits its schema and returns issues whose code is the clause. "Now" is the
+document's own `meta.generated_at`; no clock is read. A snapshot's own `validation` block is ignored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _INSIGHT_LISTS = ("hypotheses", "strategy_sketches", "patterns")
 
 
 def check_semantics(kind: str, data: Any) -> list[Issue]:
-    """The runtime rules of one document of this kind; most kinds have none."""
+    """Check the runtime rules of one document of this kind; most kinds have none."""
     check_kind(kind)
     if kind == "MemoryPacket":
         return check_packet(data)
@@ -41,7 +41,7 @@ def _issue(clause: str, path: str, message: str) -> Issue:
 
 
 def check_packet(packet: Mapping[str, Any]) -> list[Issue]:
-    """MP-07, MP-09, MP-12 and MP-13."""
+    """Check MP-07, MP-09, MP-12 and MP-13."""
     issues: list[Issue] = []
     now = parse_rfc3339(packet["meta"]["generated_at"])
     if now is None:
@@ -59,7 +59,7 @@ def _no_instant(clause: str, path: str, text: str) -> Issue:
 
 
 def _check_fact(fact: Mapping[str, Any], path: str, now: Instant | None) -> Iterator[Issue]:
-    """MP-07: active, and valid now. Valid until exactly now is still valid."""
+    """Check MP-07: active, and valid now. Valid until exactly now is still valid."""
     if fact["status"] != "active":
         yield _issue("MP-07", f"{path}.status", f"wanted an active fact, found {fact['status']!r}")
     validity = fact.get("validity", {})
@@ -79,7 +79,7 @@ def _check_fact(fact: Mapping[str, Any], path: str, now: Instant | None) -> Iter
 
 
 def _check_preferences(long_term: Mapping[str, Any]) -> Iterator[Issue]:
-    """MP-09: every preference is one of the facts, equal in every part."""
+    """Check MP-09: every preference equals one of the facts."""
     facts = {canonical_text(fact) for fact in long_term["facts"]}
     known = {fact["fact_id"] for fact in long_term["facts"]}
     for index, preference in enumerate(long_term.get("preferences", ())):
@@ -91,7 +91,7 @@ def _check_preferences(long_term: Mapping[str, Any]) -> Iterator[Issue]:
 
 
 def _check_insight(insight: Mapping[str, Any], purpose: str, now: Instant | None) -> Iterator[Issue]:
-    """MP-12: nothing rejected or expired for anyone; for a responder only validated ones, and only where allowed."""
+    """Check MP-12: nothing rejected or expired; for a responder only validated insights, and only where allowed."""
     allowed = insight["usage_policy"]["allow_in_responder"]
     for name in _INSIGHT_LISTS:
         for index, item in enumerate(insight[name]):
@@ -116,7 +116,7 @@ def _check_expiry(text: str | None, path: str, now: Instant | None) -> Iterator[
 
 
 def _check_citations(packet: Mapping[str, Any]) -> Iterator[Issue]:
-    """MP-13: citations once each, and every evidence id among them."""
+    """Check MP-13: unique citations, which include every evidence id."""
     cited: dict[str, int] = {}
     for index, citation in enumerate(packet["citations"]):
         first = cited.setdefault(citation["id"], index)
@@ -129,12 +129,12 @@ def _check_citations(packet: Mapping[str, Any]) -> Iterator[Issue]:
 
 
 def evidence_ids(packet: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Every evidence id that a packet names, with its path; citations themselves left out."""
+    """Yield every evidence id that a packet names, with its path, except the citations themselves."""
     return ((_path(place), evidence_id) for place, evidence_id in _evidence(packet))
 
 
 _Place = tuple[str | int, ...]
-"""A path, and the keys and places that lead on from there: most are never written out."""
+"""A path and its further keys and indexes, joined lazily because most are never written out."""
 
 
 def _path(place: _Place) -> str:
@@ -166,11 +166,11 @@ _RUN_LISTS = {
     "conflicts": ("evidence_id", "side_a", "side_b"),
     "memory_hints": ("evidence_ids",),
 }
-"""What a run tells of itself in its open working state, and the keys of each that name evidence."""
+"""Parts of a run's open working state that name evidence, and their keys."""
 
 
 def _told_in_run(state: Mapping[str, Any]) -> Iterator[tuple[_Place, str]]:
-    """Evidence of claims, actions, failures, conflicts and hints in an open object, where they are what we write."""
+    """Yield evidence of claims, actions, failures, conflicts and hints in an open object, where they have our form."""
     for name, keys in _RUN_LISTS.items():
         listed = state.get(name)
         for index, each in enumerate(listed if isinstance(listed, list | tuple) else ()):
@@ -194,7 +194,7 @@ def _ids_at(parent: Mapping[str, Any], path: str, name: str, key: str) -> Iterat
 
 
 def check_snapshot(snapshot: Mapping[str, Any]) -> list[Issue]:
-    """CS-06 and CS-07, counted again from the pointers."""
+    """Check CS-06 and CS-07, recounting from the pointers."""
     issues: list[Issue] = []
     for index, claim in enumerate(snapshot["state"]["claims"]):
         refs = claim["evidence_refs"]
@@ -217,7 +217,7 @@ def _has_full_pointer(refs: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _points(span: Any) -> bool:
-    """A span that says something; one with offsets does not end before it starts."""
+    """Return whether a span is meaningful; one with offsets does not end before it starts."""
     if isinstance(span, str):
         return bool(span.strip())
     ends = (span.get("start"), span.get("end")) if isinstance(span, Mapping) else tuple(span)
@@ -239,9 +239,9 @@ class _Seen:
 
 
 class RunInvariants:
-    """CS-05 over many snapshots, in any order: a run's objective and done_definition are those of its first.
+    """Check of CS-05 over many snapshots, in any order: a run's objective and done_definition equal those of its first.
 
-    Holds a few hashes for each snapshot, so a long stream stays small.
+    Holds a few hashes for each snapshot, so a long stream takes little memory.
     """
 
     def __init__(self) -> None:
@@ -252,7 +252,7 @@ class RunInvariants:
         self._runs.setdefault(snapshot["run_id"], []).append(_Seen(index, int(snapshot["sequence"]), fixed))
 
     def issues(self) -> dict[int, list[Issue]]:
-        """What is wrong, by the index a snapshot was added under."""
+        """Issues by the index a snapshot was added under."""
         found: dict[int, list[Issue]] = {}
         for seen in self._runs.values():
             ordered = sorted(seen, key=lambda one: (one.sequence, one.index))
@@ -277,7 +277,7 @@ class RunInvariants:
 
 
 def check_patterning(plan: Mapping[str, Any]) -> list[Issue]:
-    """RC-24: as many weights as probes."""
+    """Check RC-24: as many weights as probes."""
     probes, weights = len(plan["probes"]), len(plan["solution"]["weights"])
     if probes == weights:
         return []

@@ -1,8 +1,8 @@
-"""The compaction snapshot (002): the one truth about a run's state, in pointers.
+"""The compaction snapshot (002): the authoritative state of a run, in pointers.
 
-Every listed key is stable, so every one is present (X-03); `policy_snapshot_ref` alone may be null. Whether a
-verified claim has a pointer and a conflict one on each side is checked by `contracts.semantics`, which never
-reads the document's own `validation` block.
+Every listed key is stable, so every one is present (X-03); `policy_snapshot_ref` alone may be null.
+`contracts.semantics` checks that a verified claim has a pointer and a conflict one on each side, without reading the
+document's own `validation` block.
 """
 
 from typing import Literal
@@ -16,7 +16,7 @@ class EvidencePointer(OpenRecord):  # CS-03
     evidence_id: str
     chunk_id: str
     span: ObjectArrayOrText
-    """`{start, end}` when we write it; "offsets or equivalent", so an array or a string, when we read it."""
+    """`{start, end}` when written; "offsets or equivalent", so an array or a string, when read."""
 
 
 class SnapshotCounts(OpenRecord):  # CS-10

@@ -44,10 +44,10 @@ _POWER_FIRST = lazy_pattern(r"-?\d[\d.]*[eE]\+?\d")
 _POWER = lazy_pattern(r"[\[:,\s]-?\d[\d.]*[eE]\+?\d")
 _DIGITS_MAX = 308
 _MANY_DIGITS = lazy_pattern(rf"\d\d{{{_DIGITS_MAX}}}")
-"""Each begins with a set of signs, which is looked for at a multiple of the speed of one pattern for all three."""
+"""Each pattern begins with a character class, so the search is much faster than one pattern for all three."""
 _SURROGATE = lazy_pattern("[\ud800-\udfff]")
 _read = json.JSONDecoder().raw_decode
-"""What `json.loads` comes to for a text without white space around it."""
+"""Equivalent to `json.loads` for a text without white space around it."""
 
 
 def child_path(path: str, key: str | int) -> str:
@@ -58,7 +58,7 @@ def child_path(path: str, key: str | int) -> str:
 
 
 class _Duplicate(dict[str, Any]):
-    """An object in which a key stood twice; kept until the walk finds its path."""
+    """An object with a duplicate key; kept until the walk finds its path."""
 
     key: str
 
@@ -67,13 +67,13 @@ class _Duplicate(dict[str, Any]):
 
 
 class Written(str):
-    """Canonical JSON text of a part that was written before: it stands in the whole as it is."""
+    """Canonical JSON text of a part, inserted into the whole unchanged."""
 
     __slots__ = ()
 
 
 def canonical_text(value: Any) -> str:
-    """The canonical JSON text of plain data: dict, list or tuple, str, int, float, bool, None."""
+    """Return the canonical JSON text of plain data: dict, list or tuple, str, int, float, bool, None."""
     try:
         text = _encode(value, MAX_DEPTH)
         if not text.isascii():
@@ -84,7 +84,7 @@ def canonical_text(value: Any) -> str:
 
 
 def canonical_bytes(value: Any) -> bytes:
-    """`canonical_text` in UTF-8: what is hashed, stored and replayed."""
+    """Return `canonical_text` in UTF-8, as hashed, stored and replayed."""
     try:
         return _encode(value, MAX_DEPTH).encode()
     except (_Unencodable, UnicodeEncodeError):
@@ -92,7 +92,7 @@ def canonical_bytes(value: Any) -> bytes:
 
 
 def written_part(value: Any) -> Written:
-    """The canonical JSON text of a part of something that is written in the end, and held to UTF-8 as a whole then."""
+    """Return the canonical JSON text of a part, whose UTF-8 is checked later with the whole."""
     try:
         return Written(_encode(value, MAX_DEPTH))
     except _Unencodable:
@@ -100,13 +100,13 @@ def written_part(value: Any) -> Written:
 
 
 def _refused(value: Any) -> InvalidJson:
-    """The error for a value that has no canonical form; raises a better one where the place of the fault is found."""
+    """Return the error for a value that has no canonical form; raises a better one where the fault is located."""
     _explain(value, "$", 0)
     return InvalidJson("the value has no canonical JSON form")
 
 
 def nests_within(value: Any, levels: int) -> bool:
-    """Does a value nest no deeper than this?"""
+    """Return whether a value nests no deeper than this."""
     if isinstance(value, dict):
         return levels > 0 and all(nests_within(part, levels - 1) for part in value.values())
     if isinstance(value, list | tuple):
@@ -115,7 +115,7 @@ def nests_within(value: Any, levels: int) -> bool:
 
 
 class _Unencodable(Exception):
-    """Internal: found on the fast path; the slow path then says where."""
+    """Internal: raised on the fast path; the slow path then locates the fault."""
 
 
 def _encode(value: Any, room: int) -> str:
@@ -150,12 +150,12 @@ def _encode(value: Any, room: int) -> str:
 
 
 _MEMBERS_MAX = 32
-"""An object with more is a table of somebody's keys: no other has the same."""
+"""Objects with more keys are data tables, whose key sets never recur."""
 
 
 @remembered(4096)
 def ordered_members(keys: tuple[Any, ...]) -> tuple[tuple[str, str], ...]:
-    """The keys of an object in their order, each as it is written: objects of one kind share them."""
+    """Return an object's sorted keys in written form, cached because objects of one kind share them."""
     return _ordered(keys)
 
 
@@ -164,7 +164,7 @@ def _ordered(keys: tuple[Any, ...]) -> tuple[tuple[str, str], ...]:
 
 
 def ordered_keys(keys: Collection[Any]) -> list[str]:
-    """The keys of an object in the order in which they are written."""
+    """Return the keys of an object in canonical order."""
     try:
         return sorted(keys) if "".join(keys).isascii() else sorted(keys, key=_utf16)
     except TypeError:
@@ -172,7 +172,7 @@ def ordered_keys(keys: Collection[Any]) -> list[str]:
 
 
 def _encode_subclass(value: Any, room: int) -> str:
-    """str enums, int enums, named tuples: written as what they extend."""
+    """Encode str enums, int enums and named tuples as their base types."""
     if isinstance(value, str):
         return _encode(str.__str__(value), room)
     if isinstance(value, int):
@@ -197,7 +197,7 @@ def _format_int(value: int) -> str:
 
 
 def _format_float(value: float) -> str:
-    """ECMAScript's Number::toString over Python's shortest repr."""
+    """Format as ECMAScript's Number::toString, from Python's shortest repr."""
     text = repr(value)
     if text[-2:] == ".0":  # both write numbers without an exponent alike, but for this of a whole one
         return text[:-2] if value else "0"
@@ -225,7 +225,7 @@ def _format_float(value: float) -> str:
 
 
 def check_text(text: str, path: str) -> None:
-    """Refuse a text that no JSON, no row and no page can hold."""
+    """Refuse a text that JSON, rows and pages cannot hold."""
     if not text.isascii() and _SURROGATE.search(text):
         raise InvalidJson("a lone surrogate has no UTF-8 form", path=path, hint="decode the text properly first")
 
@@ -266,7 +266,7 @@ def _explain(value: Any, path: str, depth: int) -> None:
 
 
 def parse_json(source: str | bytes, *, max_bytes: int | None = None) -> Any:
-    """Read one JSON document strictly; every refusal is an `InvalidJson` (or `TooLarge`) that says where."""
+    """Read one JSON document strictly; every refusal is an `InvalidJson` (or `TooLarge`) with its location."""
     size = len(source)
     if max_bytes is not None and size > max_bytes:
         raise TooLarge(
@@ -306,7 +306,7 @@ def parse_json(source: str | bytes, *, max_bytes: int | None = None) -> Any:
 
 
 def read_canonical(text: str) -> Any:
-    """Read back what `canonical_text` wrote and we stored: where it is not damaged there is nothing to refuse."""
+    """Read back stored `canonical_text` output, which needs no strict checks."""
     try:
         value, end = _read(text)
     except (ValueError, RecursionError):
@@ -334,7 +334,7 @@ def _parse_int(digits: str) -> int:
 
 
 def _opens_too_many(text: str) -> bool:
-    """Does the text, whole or not, open more levels than we read?"""
+    """Return whether the text, whole or not, opens more levels than we read."""
     if text.count("{") + text.count("[") <= MAX_DEPTH:
         return False
     depth = 0
@@ -349,7 +349,9 @@ def _opens_too_many(text: str) -> bool:
 
 
 def _needs_walk(text: str) -> bool:
-    """Could the parsed value hold a lone surrogate, an overflown number or too many levels? Cheap, on the text."""
+    """Return whether the parsed value could hold a lone surrogate, an overflowed number or too many levels. A cheap
+    test on the text.
+    """
     return (
         "\\u" in text
         or text.count("{") + text.count("[") > MAX_DEPTH
@@ -368,15 +370,15 @@ def digest(data: bytes) -> bytes:
 
 
 def digest_of(value: Any) -> str:
-    """The hex digest of plain data, through its canonical bytes."""
+    """Return the hex digest of plain data, through its canonical bytes."""
     return sha256(canonical_bytes(value)).hexdigest()
 
 
 def salted_digest(salt: bytes, data: bytes) -> bytes:
-    """A digest that says nothing about `data` once the salt is gone (LG-07)."""
+    """Return a digest that reveals nothing about `data` once the salt is gone (LG-07)."""
     return sha256(salt + data).digest()
 
 
 def short_id(prefix: str, value: Any) -> str:
-    """A deterministic id: the prefix and 128 bits of the canonical digest."""
+    """Return a deterministic id: the prefix and 128 bits of the canonical digest."""
     return f"{prefix}_{digest_of(value)[:32]}"

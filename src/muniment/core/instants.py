@@ -1,4 +1,4 @@
-"""Time stamps: one fixed-width UTC form that sorts as it reads, a parser of what people write, RFC 3339 exactly."""
+"""Time stamps: one fixed-width UTC form that sorts as text, a parser of what people write, RFC 3339 exactly."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 
 
 def format_instant(moment: datetime) -> str:
-    """An aware datetime in the one form."""
+    """Format an aware datetime in the canonical form."""
     if not isinstance(moment, datetime):
         raise InvalidInput(f"a clock should give a datetime, not {type(moment).__name__}", path="$.clock")
     if moment.tzinfo is None:
@@ -33,7 +33,7 @@ def format_instant(moment: datetime) -> str:
 
 
 def parse_instant(value: str | datetime, *, path: str = "$.ts") -> datetime:
-    """What a caller gave as a point in time, as an aware UTC datetime."""
+    """Parse a caller's point in time as an aware UTC datetime."""
     try:
         moment = value if isinstance(value, datetime) else datetime.fromisoformat(value.strip())
         if moment.tzinfo is UTC:
@@ -51,7 +51,7 @@ _MINUTE = timedelta(minutes=1)
 
 
 def offset_minutes(value: str | datetime) -> int:
-    """How many minutes the clock that a caller read is ahead of UTC; 0 if it names no instant or no offset."""
+    """Return the offset of a caller's time from UTC in minutes; 0 if it names no instant or no offset."""
     try:
         moment = value if isinstance(value, datetime) else datetime.fromisoformat(value.strip())
         offset = moment.utcoffset()
@@ -60,14 +60,12 @@ def offset_minutes(value: str | datetime) -> int:
     return 0 if offset is None or offset % _MINUTE else offset // _MINUTE
 
 
-def in_zone(value: str | datetime | None, zone: tzinfo, now: datetime) -> str | datetime | None:
-    """A point in time as a clock of this zone shows it; `now` where none is given.
+def in_zone(value: str | datetime, zone: tzinfo) -> str | datetime:
+    """Return a point in time in this zone's local time.
 
-    One with an offset of its own keeps it. UTC says nothing about where somebody is, and a time without an offset is
-    taken for a time of the zone. What is no point in time is left for others to refuse.
+    An explicit offset is kept, except UTC, which says nothing about a location; a time without an offset is taken as
+    local to the zone. Invalid input is left for later checks to refuse.
     """
-    if value is None:
-        return now.astimezone(zone)
     try:
         moment = value if isinstance(value, datetime) else datetime.fromisoformat(value.strip())
         if moment.tzinfo is None:
@@ -78,7 +76,7 @@ def in_zone(value: str | datetime | None, zone: tzinfo, now: datetime) -> str | 
 
 
 def local_form(instant: str, minutes: int) -> str:
-    """An instant in the one form, as a clock shows it that is so many minutes ahead of UTC."""
+    """Return a canonical instant as local time this many minutes ahead of UTC."""
     try:
         moment = datetime.fromisoformat(instant).astimezone(timezone(timedelta(minutes=minutes)))
     except (ValueError, OverflowError):  # beyond the calendar
@@ -87,7 +85,7 @@ def local_form(instant: str, minutes: int) -> str:
 
 
 def check_window(start_at: str | None, end_at: str | None) -> None:
-    """From `start_at` until before `end_at`, both in the one form; either may be open."""
+    """Check a window from `start_at` until before `end_at`, both in the canonical form; either may be open."""
     if start_at is not None and end_at is not None and end_at <= start_at:
         raise InvalidInput("the window ends before it starts", path="$.until", hint="swap since and until")
 
@@ -99,7 +97,7 @@ _DATE_TIME = re.compile(
 
 
 class Instant(NamedTuple):
-    """Seconds since year 1 in UTC, then the fraction's digits without trailing zeros: tuples of these order as time."""
+    """Seconds since year 1 in UTC, then the fraction's digits without trailing zeros, so that tuples sort by time."""
 
     seconds: int
     fraction: str
@@ -109,13 +107,13 @@ _KNOWN_CHARS_MAX = 64
 
 
 def parse_rfc3339(text: str) -> Instant | None:
-    """The instant a date-time names, or None when it names none."""
+    """Return the instant a date-time names, or None when it names none."""
     return _known(text) if len(text) <= _KNOWN_CHARS_MAX else _read(text)
 
 
 @remembered(4096)
 def _known(text: str) -> Instant | None:
-    """The times of a conversation are asked for again and again."""
+    """Parse with a cache, as the times of a conversation recur."""
     return _read(text)
 
 

@@ -1,6 +1,6 @@
 """Limits on what a process keeps and does: bounded memos of pure functions, and work that can be stopped.
 
-A memo remembers answers by the text that users gave. It belongs to no store, so a forget in any store empties them all.
+A memo is keyed by users' text. It belongs to no store, so a forget in any store empties them all.
 
 A server hands each request a `Cancellation` and stops it when its time is up or its caller has gone. The work checks it
 before each operation on the store and between the parts of a long computation. Outside a server there is none. Stopping
@@ -29,13 +29,13 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 REMEMBERED: list[Callable[[], None]] = []
-"""What empties the memos of functions."""
+"""Functions that empty the memos."""
 TABLES: WeakValueDictionary[int, dict[Any, Any]] = WeakValueDictionary()
-"""The tables that live, by nothing but what they are."""
+"""The live tables, keyed by identity."""
 
 
 class Memo(dict[K, V]):
-    """A table of answers. Whoever fills it bounds it."""
+    """A table of cached results. Its users bound its size."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Memo(dict[K, V]):
 
 
 def remembered(size_max: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """A function that remembers its last answers."""
+    """Cache a function's most recent results."""
 
     def remember(function: Callable[P, T]) -> Callable[P, T]:
         found = lru_cache(maxsize=size_max)(function)
@@ -54,7 +54,7 @@ def remembered(size_max: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
 
 def drop_tenant(held: MutableMapping[Any, Any], tenant_id: str | None) -> None:
-    """Take out of a table what lies under keys that begin with this tenant; everything, where none is named."""
+    """Remove a table's keys that begin with this tenant; all keys if none is named."""
     for key in [key for key in held if tenant_id in (None, key[0])]:
         del held[key]
 
@@ -66,8 +66,9 @@ class Cancellation:
     """One piece of work that can be stopped. Thread-safe."""
 
     def __init__(self, *, settles: bool = True) -> None:
-        """Work that `settles` is over with its first commit; other work, of many commits, can be stopped between them:
-        then it can be begun again, and goes on where it was."""
+        """With `settles`, the first commit ends the work; otherwise work of many commits can be stopped between them,
+        and resumed later.
+        """
         self._lock = threading.Lock()
         self._settles = settles
         self._is_settled = False
@@ -78,10 +79,10 @@ class Cancellation:
     def is_stopped(self) -> bool:
         return self._error is not None
 
-    # -- for whoever stops it
+    # -- for the stopping side
 
     def stop(self, error: Callable[[], MunimentError]) -> bool:
-        """Have the next look at it raise what `error` makes; False where it is too late, or was stopped before."""
+        """Make the next check raise the error from `error`; False if it is too late, or was already stopped."""
         with self._lock:
             if self._is_settled or self._error is not None:
                 return False
@@ -89,29 +90,30 @@ class Cancellation:
             return True
 
     def interrupt(self) -> None:
-        """Break off the statement that runs, if one does. It may wait for a database server."""
+        """Interrupt the running statement, if any. May wait for a database server."""
         with self._lock:
             if self._interrupt is not None:
                 self._interrupt()
 
-    # -- for whoever works
+    # -- for the work
 
     def check(self, *, can_wait: bool = False) -> None:
-        """Raise where it was stopped. `can_wait` says that whoever asks holds nothing that others wait for, so that a
-        server may keep it waiting here while others have their turn."""
+        """Raise if the work was stopped. `can_wait` declares that the caller holds nothing that others wait for, so
+        that a server may suspend it here while others run.
+        """
         del can_wait
         if self._error is not None:
             raise self._error()
 
     def settle(self) -> None:
-        """Raise where it was stopped; if not, it no longer can be."""
+        """Raise if the work was stopped; otherwise it can no longer be."""
         with self._lock:
             if self._error is not None:
                 raise self._error()
             self._is_settled = self._is_settled or self._settles
 
     def begin(self, interrupt: Callable[[], None]) -> None:
-        """A statement is about to run that `interrupt` breaks off; raises where the work was stopped already."""
+        """Announce a statement that `interrupt` can cancel; raises if the work was already stopped."""
         with self._lock:
             if self._is_settled:
                 return
@@ -120,18 +122,18 @@ class Cancellation:
             self._interrupt = interrupt
 
     def end(self) -> None:
-        """The statement has run. What breaks it off is not called any more."""
+        """End the statement; its interrupter is no longer called."""
         with self._lock:
             self._interrupt = None
 
 
 CURRENT: ContextVar[Cancellation | None] = ContextVar("muniment_cancellation", default=None)
-"""That of the work which is being carried out here; None outside of a server."""
+"""The cancellation of the current work; None outside a server."""
 
 
 @contextmanager
 def cancellable(cancellation: Cancellation | None) -> Iterator[None]:
-    """Carry out what is in the block as work that can be stopped; with None, as work that nobody stops."""
+    """Run the block as work that can be stopped; with None, as work that cannot."""
     before = CURRENT.set(cancellation)
     try:
         yield
@@ -140,7 +142,7 @@ def cancellable(cancellation: Cancellation | None) -> Iterator[None]:
 
 
 def checkpoint() -> None:
-    """A place between two parts of what takes long without asking the store. Raises where the work was stopped."""
+    """Check for cancellation between parts of a long computation. Raises if the work was stopped."""
     found = CURRENT.get()
     if found is not None:
         found.check()

@@ -1,7 +1,7 @@
-"""Lists: what a caller asks of one, and the list that the caller gets, read a page at a time.
+"""Lists: a caller's query, and the resulting list, read a page at a time.
 
-A list goes on from a place in the store and not from a number, so that nothing is lost or doubled by what is written or
-forgotten between two pages. The library, HTTP pages, JSON lines and a connection all read the same `Listing`.
+A list continues from a place in the store and not from a number, so that writes or forgets between two pages neither
+lose nor repeat items. The library, HTTP pages, JSON lines and a connection all read the same `Listing`.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ T = TypeVar("T")
 
 ORDERS = ("asc", "desc")
 AROUND = 50
-"""How many are shown around one, unless a limit is given."""
+"""Default number of items shown around one."""
 PAGE_SIZE, PAGE_MAX = 100, 1000
 LOOKED_MAX = 2000
-"""Places that one page looks at, where a filter hides some of them."""
+"""Places that one page examines, where a filter hides some of them."""
 
 
 class Page(NamedTuple, Generic[T]):
@@ -51,13 +51,13 @@ class Page(NamedTuple, Generic[T]):
     next: str | None
     """The cursor of the next page; None at the end of the list."""
     total: int | None = None
-    """How many the whole list has. Only the first page knows it, and only where it can be counted without reading."""
+    """Number of items in the whole list; only on the first page, and only where counting needs no full read."""
 
 
 class Listing(Sequence[T]):
     """A list of the store. Iterating reads page after page; `page()` is the first of them.
 
-    The first page is read when the list is asked for, so that what is wrong with the question is raised there.
+    The first page is read when the list is requested, so that a faulty query raises there.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Listing(Sequence[T]):
         size: int = PAGE_SIZE,
         count: Callable[[], int | None] | None = None,
     ) -> None:
-        """`fetch` reads the page after a cursor, of so many items at most; `limit` bounds the whole list."""
+        """`fetch` reads the page after a cursor, up to a given number of items; `limit` bounds the whole list."""
         self._fetch = fetch
         self._limit = check_limit(limit)
         self._count = count if cursor is None else None
@@ -77,7 +77,7 @@ class Listing(Sequence[T]):
         self._all: list[T] | None = None
 
     def page(self) -> Page[T]:
-        """The first page: at most `limit` items, or as many as fit in one page."""
+        """Return the first page: at most `limit` items, or as many as fit in one page."""
         if self._count is None:
             return self._first
         return self._first._replace(total=self._count())
@@ -126,35 +126,35 @@ class Listing(Sequence[T]):
         return shown if self._first.next is None else f"{shown[:-1]}, …]"
 
 
-# -- what a caller asks ---------------------------------------------------------------------------------
+# -- queries --------------------------------------------------------------------------------------------
 
 
 class Placed(NamedTuple, Generic[T]):
-    """Something in a list, and its place: what a cursor goes on after."""
+    """A list item and its place, from which a cursor continues."""
 
     place: tuple[Any, ...]
     value: T | None
-    """None at a place where nothing is to be shown: it was forgotten meanwhile, or is not what was asked for."""
+    """None at a place with nothing to show: forgotten meanwhile, or filtered out."""
 
 
 class ListQuery(NamedTuple):
-    """What is asked of a list: in which order, from where, how much, and which of it."""
+    """A query of a list: its order, start, limit and filters."""
 
     descending: bool = False
     since: str | None = None
-    """From this moment on."""
+    """Inclusive lower bound of time."""
     until: str | None = None
-    """Before this moment."""
+    """Exclusive upper bound of time."""
     kind: str | None = None
     q: str | None = None
-    """Words that it holds, whatever their case."""
+    """Words that it contains, ignoring case."""
     around: str | None = None
-    """The id of the one that the shown items surround."""
+    """The id of the item that the shown items surround."""
     limit: int | None = None
     after: tuple[Any, ...] | None = None
-    """The place that is gone on from."""
+    """The place to continue after."""
     looked_max: int | None = None
-    """How many places are looked at before the list stops at an empty one."""
+    """Maximum number of places examined before the list stops at an empty one."""
 
     @property
     def shown_max(self) -> int | None:
@@ -172,7 +172,7 @@ def list_query(
     around: Any = None,
     limit: Any = None,
 ) -> ListQuery:
-    """Check what a caller asks of a list; `kinds` are those there are."""
+    """Validate a caller's list query; `kinds` are the known ones."""
     if order not in ORDERS:
         raise InvalidInput(f"{order!r:.40} is not an order", path="$.order", hint="one of asc, desc")
     for name, given in (("kind", kind), ("q", q), ("around", around)):
@@ -190,7 +190,7 @@ def list_query(
 
 
 def check_limit(limit: Any) -> int | None:
-    """How many items are asked for: a whole number from 1, or None for all."""
+    """Validate a limit: a whole number from 1, or None for all."""
     number = None if limit is None else whole(limit)
     if limit is not None and (type(number) is not int or number < 1):
         raise InvalidInput(
@@ -200,7 +200,7 @@ def check_limit(limit: Any) -> int | None:
 
 
 def matches(q: str | None, *texts: str | None) -> bool:
-    """Whether one of these texts holds the words, whatever their case and however they are spaced."""
+    """Return whether one of these texts contains the words, ignoring case and spacing."""
     if q is None:
         return True
     wanted = _folded(q)
@@ -212,7 +212,7 @@ def _folded(text: str) -> str:
 
 
 def shown(placed: Iterable[Placed[T]], asked: ListQuery) -> Iterator[T]:
-    """What a list shows, as far as it was asked for."""
+    """Yield a list's items within the query's bounds."""
     return islice((each.value for each in placed if each.value is not None), asked.shown_max)
 
 
@@ -234,14 +234,16 @@ def read_listing(
     cursor: str | None = None,
     count: Callable[[ListQuery], int | None] | None = None,
 ) -> Listing[T]:
-    """A list whose items have places in the store; `kinds` is what a place is made of, `name` what cursors are for."""
+    """Return a list whose items have places in the store; `kinds` are the types of a place's parts, `name` is the
+    cursors' list.
+    """
 
     def fetch(cursor: str | None, size: int) -> Page[T]:
         after = None if cursor is None else tuple(_open_cursor(name, kinds, cursor))
         items: list[T] = []
         last: tuple[Any, ...] = ()
         for each in read(asked._replace(after=after, limit=size, looked_max=LOOKED_MAX)):
-            if each.value is None:  # so many were looked at: a page may show fewer than it could, and go on
+            if each.value is None:  # the limit of examined places: a page may show fewer than it could, and continue
                 return Page(items, _seal_cursor(name, each.place))
             if len(items) == size:
                 return Page(items, _seal_cursor(name, last))
@@ -256,7 +258,9 @@ def read_listing(
 
 
 def list_items(name: str, items: Sequence[W], limit: Any = None, cursor: str | None = None) -> Listing[W]:
-    """A list that is read whole. A cursor finds its item again near where it was, and else goes on at that place."""
+    """Return a list that is read whole. A cursor finds its item again near where it was, and otherwise continues at
+    that place.
+    """
 
     def fetch(cursor: str | None, size: int) -> Page[W]:
         begin = 0
@@ -279,7 +283,7 @@ def _seal_cursor(name: str, place: tuple[Any, ...]) -> str:
 
 
 def _open_cursor(name: str, kinds: tuple[type, ...], cursor: Any) -> list[Any]:
-    """The place that a cursor holds; `InvalidInput` where it is no cursor of this list."""
+    """Return the place that a cursor holds; `InvalidInput` where it is not a cursor of this list."""
     plain = None
     if isinstance(cursor, str):
         try:

@@ -1,8 +1,8 @@
-"""What two lists have in common, in the same order: stretches that stand in both.
+"""Common stretches of two lists, in the same order.
 
-A list that only grew, or lost its beginning, is laid beside the other by its ends alone. Between them the longest
-stretches count, which costs a square where lists repeat themselves or differ everywhere: past a bound, what stands once
-in both holds them together, and what surrounds it is compared in step. So no list costs more than its length.
+A list that only grew, or lost its beginning, is aligned with the other by its ends alone. Between them the longest
+common stretches are sought, at quadratic cost where lists repeat themselves or differ everywhere: past a bound,
+elements unique in both align them, and their surroundings are compared in step. So the cost stays linear in the length.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import NamedTuple
 __all__ = ["Stretch", "common_stretches", "erased_places"]
 
 _STEPS_MAX = 400_000
-"""Comparisons that the longest stretches may take."""
+"""Maximum number of comparisons for the longest stretches."""
 
 
 class Stretch(NamedTuple):
-    """Where the same elements stand in one list and in the other, and how many."""
+    """The places of a common stretch in both lists, and its length."""
 
     at: int
     place: int
@@ -29,7 +29,7 @@ class Stretch(NamedTuple):
 
 
 def common_stretches(one: Sequence[str], other: Sequence[str]) -> list[Stretch]:
-    """The stretches that stand in both, in their order."""
+    """Return the common stretches, in order."""
     start = _same(one, other, 0, 0, min(len(one), len(other)))
     end = _same_back(one, other, len(one), len(other), min(len(one), len(other)) - start)
     found = [Stretch(0, 0, start)]
@@ -59,11 +59,11 @@ def _between(one: Sequence[str], other: Sequence[str], start: int, ends: tuple[i
 
 
 def _anchors(one: Sequence[str], other: Sequence[str]) -> list[tuple[int, int]]:
-    """Where stands what is in each list once: as many as rise in both."""
+    """Return the places of elements unique in each list: the longest rising sequence in both."""
     mine, theirs = Counter(one), Counter(other)
     places = {each: place for place, each in enumerate(other) if theirs[each] == 1}
     pairs = [(at, places[each]) for at, each in enumerate(one) if mine[each] == 1 and each in places]
-    ends: list[int] = []  # the least place in which a rising row of each length ends, and which pair that is
+    ends: list[int] = []  # the least end of a rising sequence of each length, and its pair
     held: list[int] = []
     before: list[int | None] = []
     for number, (_, place) in enumerate(pairs):
@@ -80,7 +80,7 @@ def _anchors(one: Sequence[str], other: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _same(one: Sequence[str], other: Sequence[str], at: int, place: int, most: int) -> int:
-    """How many are the same from here on."""
+    """Count equal elements from here on."""
     count = 0
     while count < most and one[at + count] == other[place + count]:
         count += 1
@@ -88,7 +88,7 @@ def _same(one: Sequence[str], other: Sequence[str], at: int, place: int, most: i
 
 
 def _same_back(one: Sequence[str], other: Sequence[str], at: int, place: int, most: int) -> int:
-    """How many are the same up to here."""
+    """Count equal elements up to here."""
     count = 0
     while count < most and one[at - count - 1] == other[place - count - 1]:
         count += 1
@@ -96,7 +96,7 @@ def _same_back(one: Sequence[str], other: Sequence[str], at: int, place: int, mo
 
 
 def _merged(stretches: list[Stretch]) -> list[Stretch]:
-    """Without empty ones; those that follow one another in both are one."""
+    """Drop empty stretches, and join those adjacent in both lists."""
     found: list[Stretch] = []
     for each in stretches:
         if not each.size:
@@ -112,10 +112,9 @@ def _merged(stretches: list[Stretch]) -> list[Stretch]:
 def erased_places(
     found: Mapping[int, int], roles: Sequence[str], gone: Mapping[int, str], turns: tuple[int, int]
 ) -> set[int]:
-    """The places of a list that stand where something known was erased, between the same neighbours and by the same
-    role: what was erased does not come back because somebody still repeats it. `found` leads from places to known
-    turns, `gone` from erased turns to whose they were; `turns` are the first that is looked at and the one behind the
-    last.
+    """Return the places of a list that held a known, erased turn, between the same neighbours and by the same role:
+    erased content does not return because it is repeated. `found` maps places to known turns, `gone` maps erased turns
+    to their owners; `turns` are the first to examine and the one after the last.
     """
     erased: set[int] = set()
     anchors = [(-1, turns[0] - 1), *sorted(found.items()), (len(roles), turns[1])]

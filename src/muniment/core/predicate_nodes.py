@@ -35,7 +35,7 @@ _DECLARABLE = ("string", "number", "bool", "list[string]", "list[number]", "list
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """One feature's type and, where the contract closes it, the words it can be."""
+    """One feature's type and, where the contract closes it, its possible words."""
 
     type: Type
     choices: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class Feature:
 
 @dataclass(frozen=True)
 class Schema:
-    """Dotted paths and their features; `open` names the paths below which anything may stand."""
+    """Dotted paths and their features; `open` names the paths below which any field is allowed."""
 
     features: Mapping[str, Feature]
     open: frozenset[str] = frozenset()
@@ -57,12 +57,12 @@ class Schema:
         object.__setattr__(self, "_inner", frozenset(inner - self.features.keys()))
 
     def with_fields(self, features: Mapping[str, Feature | Type], open: Iterable[str] = ()) -> Schema:
-        """This schema and some features more."""
+        """Return this schema with additional features."""
         made = {path: found if isinstance(found, Feature) else Feature(found) for path, found in features.items()}
         return replace(self, features=MappingProxyType({**self.features, **made}), open=self.open | set(open))
 
     def find(self, path: tuple[str, ...]) -> Feature | None:
-        """The feature at a path; None where there is none."""
+        """Return the feature at a path; None where there is none."""
         dotted = ".".join(path)
         if all("." not in part for part in path):
             if (found := self.features.get(dotted)) is not None:
@@ -72,7 +72,7 @@ class Schema:
         return _ANY if any(".".join(path[:end]) in self.open for end in range(1, len(path))) else None
 
     def hint_for(self, path: tuple[str, ...]) -> str:
-        """What to do about a path that is not there."""
+        """Return a hint for an unknown path."""
         opened = f"; what has no name here goes below {', '.join(sorted(self.open))}" if self.open else ""
         close = nearest(".".join(path), self.features) or nearest(path[-1], self._by_last_part())
         if close:
@@ -94,7 +94,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 RUN_FEATURES = Schema(
     MappingProxyType(
         {
-            # what the run is about: the intent and its bucket
+            # the subject of the run: the intent and its bucket
             "impact_level": Feature("string", get_args(Level)),
             "user_clarity": Feature("string", get_args(Level)),
             **_all("string", "", "bucket_key intent_key state_key domain_tag task_family task_type"),
@@ -108,7 +108,7 @@ RUN_FEATURES = Schema(
             **_all("list[string]", "", "tool_availability sandbox_flags"),
             **_all("number", "", "sot_max_turns"),
             **_all("number", "policy_signals.", "risk_score opp_score efficiency"),
-            # what it did
+            # its actions
             **_all("list[string]", "", "tools selected_rule_ids"),
             **_all("number", "cost.", "latency_ms tokens_in tokens_out tool_calls"),
             "sandbox.network": Feature("string", get_args(Network)),
@@ -161,12 +161,12 @@ _SURROGATE = lazy_pattern("[\ud800-\udfff]")
 
 class Token(NamedTuple):
     kind: Kind
-    text: str  # of a string, what it says
+    text: str  # the value of a string
     at: int
 
 
 def complain(message: str, source: str, at: int, hint: str | None = None, path: str | None = None) -> InvalidInput:
-    """An error that says where: line and column count characters from 1."""
+    """Return an error with its location: line and column count characters from 1."""
     line, column = source.count("\n", 0, at) + 1, at - source.rfind("\n", 0, at)
     where = f"{message}, at line {line}, column {column}"
     return InvalidInput(where, path=path, hint=hint, details={"line": line, "column": column, "text": source})
@@ -232,7 +232,7 @@ class Value:
     value: Scalar
 
     def __eq__(self, other: object) -> bool:
-        """1, 1.0 and true are three literals, although Python calls them equal."""
+        """Distinguish 1, 1.0 and true, which Python calls equal."""
         return isinstance(other, Value) and (type(self.value), self.value) == (type(other.value), other.value)
 
     def __hash__(self) -> int:
@@ -255,7 +255,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """Two operands and what stands between them: a comparison, `in`, or arithmetic."""
+    """Two operands and the operator between them: a comparison, `in`, or arithmetic."""
 
     op: Comparator
     left: Node
@@ -264,7 +264,7 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function; its first argument is what stands before the dot."""
+    """A function call; its first argument precedes the dot."""
 
     name: str
     args: tuple[Node, ...]
@@ -302,14 +302,14 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def joined(op: str, nodes: Iterable[Node]) -> tuple[Node, ...]:
-    """The nodes, with the parts of a junction of this kind in its place."""
+    """Return the nodes, with junctions of this kind replaced by their parts."""
     return tuple(
         part for node in nodes for part in (node.parts if isinstance(node, Junction) and node.op == op else (node,))
     )
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """The node and all below it."""
+    """Yield the node and all below it."""
     yield node
     for child in children(node):
         yield from walk(child)
@@ -328,7 +328,7 @@ def print_tree(node: Node) -> str:
 
 
 def sorted_tree(node: Node) -> Node:
-    """A tree of the same meaning in which the parts of every junction are sorted, and none stands twice."""
+    """Return an equivalent tree with the parts of every junction sorted and unique."""
     match node:
         case Junction(op, parts):
             flat = joined(op, map(sorted_tree, parts))
@@ -340,7 +340,7 @@ def sorted_tree(node: Node) -> Node:
 
 
 def _printed(node: Node) -> tuple[str, int]:
-    """The text and how tightly it binds."""
+    """Return the text and its binding strength."""
     match node:
         case Value(value):
             return _literal(value), _UNARY if isinstance(value, int | float) and value < 0 else _ATOM
@@ -392,12 +392,12 @@ def _quoted(text: str) -> str:
 
 
 Spend = Callable[[int], None]
-"""Takes steps from the budget of the evaluation, and ends it where they are used up."""
+"""Takes steps from the budget of the evaluation, and ends it when they are used up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """The types of each argument that fit, the first of which stands before the dot, and what comes of it."""
+    """A function's accepted types for each argument, the first of which precedes the dot, and its result."""
 
     args: tuple[tuple[Type, ...], ...]
     result: Type
@@ -417,7 +417,7 @@ def _contains(spend: Spend, whole: Any, part: Any) -> bool | None:
 
 
 def member(spend: Spend, item: Any, items: Any) -> bool | None:
-    """Is an item in a list? A boolean is not a number, so the types are compared as well."""
+    """Return whether an item is in a list. A boolean is not a number, so the types are compared as well."""
     if not isinstance(items, tuple) or isinstance(item, tuple):
         return None
     spend(len(items))
@@ -473,10 +473,10 @@ def _like(spend: Spend, text: Any, pattern: Any) -> bool | None:
 
 
 def like(spend: Spend, text: str, pattern: str) -> bool:
-    """The whole text against a pattern in which `*` is any run of characters and `?` any one.
+    """Match the whole text against a pattern in which `*` is any run of characters and `?` any one.
 
-    The pieces between stars are looked for from left to right, the last one at the end; the first place that fits is
-    as good as any later one, so nothing is tried twice.
+    The pieces between stars are searched from left to right, the last one at the end; the first match is as good as any
+    later one, so nothing is tried twice.
     """
     spend(len(text) + len(pattern))
     first, *rest = pattern.split("*")
@@ -522,16 +522,16 @@ FUNCTIONS: dict[str, Function] = {
     "subset_of": Function((_LISTS, _LISTS), "bool", _subset_of, 'tools.subset_of(["search", "read"])'),
     "intersects": Function((_LISTS, _LISTS), "bool", _intersects, 'tools.intersects(["search", "read"])'),
 }
-"""`has(path)` stands apart: it asks about a field, not about its value."""
+"""`has(path)` is handled separately: it asks about a field, not about its value."""
 
 
 STEPS_MAX = 100_000
-"""What one evaluation may spend: one for each part, and one for each item or character that a part looks at."""
+"""Step budget of one evaluation: one for each part, and one for each item or character that a part reads."""
 
 Types = Mapping[tuple[str, ...], Type]
 """The declared type of each feature that a tree reads."""
 
-_BITS_MAX = 1023  # what a double can hold
+_BITS_MAX = 1023  # the range of a double
 
 
 class Truth(Enum):
@@ -550,7 +550,7 @@ class Truth(Enum):
 
 
 class _Spent(Exception):
-    """The steps are used up."""
+    """The step budget is used up."""
 
 
 def evaluate(node: Node, features: Mapping[str, Any], types: Types, steps: int = STEPS_MAX) -> Truth:
@@ -561,7 +561,7 @@ def evaluate(node: Node, features: Mapping[str, Any], types: Types, steps: int =
 
 
 def value_at(path: tuple[str, ...], features: Mapping[str, Any]) -> Any:
-    """What stands at a path; None where nothing does."""
+    """Return the value at a path; None where there is none."""
     here: Any = features
     for key in path:
         if type(here) is not dict and not isinstance(here, Mapping):
@@ -571,7 +571,7 @@ def value_at(path: tuple[str, ...], features: Mapping[str, Any]) -> Any:
 
 
 class _Evaluation:
-    """None is unknown throughout: null is no value here."""
+    """An evaluation. None means unknown throughout: null is not a value here."""
 
     def __init__(self, features: Mapping[str, Any], types: Types, steps: int) -> None:
         self.features = features
@@ -644,7 +644,7 @@ class _Evaluation:
         return value if value is not None and _is(value, self.types[path]) else None
 
     def plain(self, value: Any) -> Any:
-        """Data as a value of the language; None for what is none."""
+        """Convert data to a value of the language; None if impossible."""
         if isinstance(value, list | tuple):
             self.spend(len(value))
             items = tuple([None if isinstance(item, list | tuple) else self.plain(item) for item in value])

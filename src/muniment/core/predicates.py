@@ -63,14 +63,14 @@ TAGS = Field(("tags",))
 
 
 Places = dict[int, int]
-"""Where in the text a node began, by the node's `id`."""
+"""Position of each node in the text, by the node's `id`."""
 _N = TypeVar("_N", bound=Node)
 _TAG = lazy_pattern(r"(!?)\s*([^\W\d][\w\-:/]{0,127})")
 _RELATIONS = ("==", "!=", "<", "<=", ">", ">=", "in")
 
 
 def parse_tree(source: str, schema: Schema, path: str | None = None) -> tuple[Node, Places]:
-    """The tree and where its nodes stood; raises `InvalidInput` for any other text."""
+    """Return the tree and the positions of its nodes; raises `InvalidInput` for any other text."""
     if not isinstance(source, str):
         raise InvalidInput(f"a predicate is text, not {type(source).__name__}", path=path)
     if len(source) > LENGTH_MAX:
@@ -309,7 +309,7 @@ _SPELLED = {"and": "&&", "or": "||", "not": "!", "is": "=="}
 
 
 def _number(text: str) -> int | float | None:
-    """A literal of any spelling; `1.0` is 1, as in canonical JSON. None where it is no double."""
+    """Parse a number in any spelling; `1.0` is 1, as in canonical JSON. None if it is not a double."""
     value = float(text)
     if not isfinite(value):
         return None
@@ -325,7 +325,7 @@ _COMPARABLE: tuple[Type, ...] = ("string", "number", "bool", "list[string]", "li
 
 
 def check_condition(node: Node, schema: Schema, source: str, places: Places, path: str | None = None) -> None:
-    """Is the tree a condition over these features? `source` and `places` say where, in the complaint."""
+    """Check that the tree is a condition over these features. `source` and `places` locate errors."""
     _Checker(schema, source, places, path).condition(node)
 
 
@@ -430,7 +430,7 @@ class _Checker:
         raise self.wrong(node, f"{what} {_a(mine)} and {_a(other)}", "the two are never of one type")
 
     def words(self, field: Node, against: Node) -> None:
-        """A feature of few words is compared only with those."""
+        """Check that an enumerated feature is compared only with its words."""
         feature = self.schema.find(field.path) if isinstance(field, Field) else None
         if feature is None or not feature.choices:
             return
@@ -477,7 +477,7 @@ _SHOWN_MAX = 120
 
 
 class Leaf(NamedTuple):
-    """One condition inside a predicate, what it came to, and what it found at each feature it reads."""
+    """One condition inside a predicate, its result, and the values of the features it reads."""
 
     text: str
     truth: Truth
@@ -485,7 +485,7 @@ class Leaf(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """What a predicate came to, and the leaves that made it so."""
+    """The result of a predicate, and the leaves that decided it."""
 
     truth: Truth
     leaves: tuple[Leaf, ...]
@@ -500,22 +500,22 @@ class Predicate:
 
     @cached_property
     def text(self) -> str:
-        """The one way to write it."""
+        """Return the canonical text."""
         return print_tree(self.tree)
 
     @cached_property
     def digest(self) -> str:
-        """A hash, equal for predicates that differ only in the order or repetition of what `&&` and `||` join."""
+        """Return a hash, equal for predicates that differ only in the order or repetition of `&&` and `||` parts."""
         return digest(print_tree(sorted_tree(self.tree)).encode()).hex()
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
-        """The features it speaks of, sorted."""
+        """Return the features it uses, sorted."""
         return tuple(sorted({".".join(node.path) for node in walk(self.tree) if isinstance(node, Field)}))
 
     @cached_property
     def conjuncts(self) -> tuple[Node, ...]:
-        """The parts that must all hold."""
+        """Return the parts that must all hold."""
         return joined("&&", (self.tree,))
 
     @cached_property
@@ -530,16 +530,16 @@ class Predicate:
         return hash(self.tree)
 
     def holds(self, features: Mapping[str, Any]) -> Truth:
-        """Never raises, whatever the data; true in an `if` only where it is TRUE."""
+        """Evaluate. Never raises, whatever the data; truthy only where it is TRUE."""
         return evaluate(self.tree, features, self._types)
 
     def explain(self, features: Mapping[str, Any]) -> Explanation:
-        """Which leaves made it what it is: of a conjunction the first false one, of an alternative all of them."""
+        """Return the deciding leaves: of a conjunction the first false one, of an alternative all of them."""
         truth = self.holds(features)
         return Explanation(truth, tuple(self._leaves(self.tree, features)))
 
     def implies_by_parts(self, other: Predicate) -> bool:
-        """Does every part of `other` stand among the parts of this one? If so, wherever this holds, that does."""
+        """Return whether every part of `other` is among the parts of this one, so that this implies it."""
         return set(other.conjuncts) <= set(self.conjuncts)
 
     def _leaves(self, node: Node, features: Mapping[str, Any]) -> list[Leaf]:
@@ -557,19 +557,19 @@ class Predicate:
 
 
 def parse(text: str, schema: Schema = RUN_FEATURES, *, path: str | None = None) -> Predicate:
-    """Text into a predicate; raises `InvalidInput` with line, column and a hint. `path` is where the text stands."""
+    """Parse text into a predicate; raises `InvalidInput` with line, column and a hint. `path` locates the text."""
     tree, places = parse_tree(text, schema, path)
     return _checked(tree, schema, text, places, path)
 
 
 def predicate_of(tree: Node, schema: Schema = RUN_FEATURES) -> Predicate:
-    """A tree that was built rather than written, under the same checks."""
+    """Check a tree that was built rather than parsed, and make it a predicate."""
     text = print_tree(tree)
     return parse(text, schema)
 
 
 def all_hold(predicates: Iterable[Predicate], features: Mapping[str, Any]) -> Truth:
-    """A record's predicates together: all must hold; none at all hold."""
+    """Evaluate a record's predicates together: all must hold; an empty list holds."""
     truths = {predicate.holds(features) for predicate in predicates}
     return next((truth for truth in (Truth.FALSE, Truth.UNKNOWN) if truth in truths), Truth.TRUE)
 
@@ -642,7 +642,7 @@ def denied(condition: Node) -> Node:
 
 
 def conjunction(conditions: Iterable[Node], schema: Schema = RUN_FEATURES) -> Predicate:
-    """The conjunction of conditions, sorted and each once, so that the same conditions make the same predicate."""
+    """Return the conjunction of conditions, sorted and unique, so that the same conditions make the same predicate."""
     parts = [part for _, part in sorted({print_tree(part): part for part in joined("&&", conditions)}.items())]
     if len(parts) == 1:
         return predicate_of(parts[0], schema)
@@ -654,7 +654,7 @@ def _field(path: str) -> Field:
 
 
 def _listing(values: Iterable[Scalar]) -> Listing:
-    """The values in one order: text sorted, numbers after it."""
+    """Return the values in a fixed order: text sorted, numbers after it."""
     items = {Value(_whole(value)) for value in values}
     return Listing(tuple(sorted(items, key=lambda item: (type(item.value).__name__, item.value))))
 
@@ -669,7 +669,7 @@ _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 @dataclass
 class _Known:
-    """What the parts so far say of one feature. None: nothing said."""
+    """Constraints on one feature collected so far. None: no constraint."""
 
     allowed: set[_Key] | None = None
     refused: set[_Key] = field(default_factory=set)
@@ -697,7 +697,7 @@ class _Known:
 
 
 def contradiction(predicate: Predicate) -> str | None:
-    """The feature about which its parts contradict each other; None where none is found."""
+    """Return a feature about which the parts contradict each other; None where none is found."""
     known: dict[tuple[str, ...], _Known] = {}
     for part in predicate.conjuncts:
         if isinstance(part, Value) and part.value is False:
@@ -709,7 +709,7 @@ def contradiction(predicate: Predicate) -> str | None:
 
 
 def _note(part: Node, known: dict[tuple[str, ...], _Known]) -> tuple[str, ...] | None:
-    """Takes down what a part says, and says of which feature."""
+    """Record the constraint of a part, and return its feature."""
     match part:
         case Compare("in", Field(path), Listing(items)):
             _allow(known.setdefault(path, _Known()), {_key(item) for item in items})
@@ -731,7 +731,7 @@ def _compare(about: _Known, op: str, literal: Value) -> None:
     if value is None:
         about.absent, about.present = about.absent or op == "==", about.present or op == "!="
         return
-    about.present = True  # of what is not there no comparison is true
+    about.present = True  # no comparison with an absent value is true
     if op == "==":
         _allow(about, {_key(literal)})
     elif op == "!=":

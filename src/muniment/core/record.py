@@ -1,14 +1,14 @@
-"""What every record shares: frozen, strict, exact about absence (X-03) and about unknown keys (X-08).
+"""The base of all records: frozen, strict, exact about absence (X-03) and about unknown keys (X-08).
 
 The states of a field are kept apart:
 
 - `field: T`                      required
 - `field: Absent[T] = None`       may be absent; a null on the wire is refused. None in Python means absent.
-- `field: T | None = None`        may be absent or null; `model_fields_set` tells the two apart
+- `field: T | None = None`        may be absent or null; `model_fields_set` distinguishes the two
 - `field: T | None`               required, may be null
 
-`to_wire` writes exactly the fields that were set, under their wire names, so whatever parses is emitted
-again with the same keys and, numbers included, the same values.
+`to_wire` writes exactly the fields that were set, under their wire names, so a parsed record is emitted with the same
+keys and, numbers included, the same values.
 """
 
 import json
@@ -83,7 +83,7 @@ def _check_array(value: Any) -> Any:
 
 
 class Numeric:
-    """A JSON number: ints keep all their digits, and a string or a boolean is not one.
+    """A JSON number: ints keep all their digits; strings and booleans are refused.
 
     With `integral`, JSON Schema's integer: `256.0` is 256.
     """
@@ -129,7 +129,7 @@ class Numeric:
 
 
 class _JsonOf:
-    """Any JSON value of one of the named types; one issue when it is of none, not one for each."""
+    """Any JSON value of one of the named types; raises one issue for a mismatch, not one for each type."""
 
     def __init__(self, *types: str) -> None:
         self.types = types
@@ -165,7 +165,7 @@ Confidence = Annotated[float, Numeric(minimum=0, maximum=1)]  # X-07: everywhere
 Confidence100 = Annotated[float, Numeric(minimum=0, maximum=100)]  # X-07: summary packs
 NonEmpty = Annotated[str, Field(min_length=1)]
 Timestamp = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
-"""A date-time by name; any string when we read it. What we emit is checked where it is made."""
+"""A date-time by name; any string when read. Emitted values are checked where they are made."""
 JsonObject = dict[str, JsonValue]
 ObjectOrText = Annotated[JsonObject | str, _JsonOf("object", "string")]
 ObjectArrayOrText = Annotated[JsonObject | list[JsonValue] | str, _JsonOf("object", "array", "string")]
@@ -178,7 +178,7 @@ _BUILDING = threading.RLock()
 
 
 class Record(BaseModel):
-    """A closed record: unknown keys are refused. Its validator is built when the first of it is validated."""
+    """A closed record: unknown keys are refused. Its validator is built on first use."""
 
     model_config = ConfigDict(
         defer_build=True,
@@ -201,7 +201,7 @@ class Record(BaseModel):
         _parent_namespace_depth: int = 2,
         _types_namespace: Mapping[str, Any] | None = None,
     ) -> bool | None:
-        """One thread at a time: before 2.14 pydantic lets the first users of a record build it over each other."""
+        """Serialize builds: before 2.14 pydantic lets the first users of a record build it over each other."""
         with _BUILDING:
             return super().model_rebuild(
                 force=force,
@@ -220,7 +220,7 @@ class Record(BaseModel):
 
     @classmethod
     def of_given(cls, value: Any, words: str, *, path: str = "$", hint: str | None = None) -> Self:
-        """Validate what a caller gave, at `path`; raises `InvalidRecord` in these words, with every issue found."""
+        """Validate caller input at `path`; raises `InvalidRecord` in caller terms, with every issue found."""
         try:
             return cls.model_validate(value)
         except ValidationError as error:
@@ -228,10 +228,10 @@ class Record(BaseModel):
 
     @classmethod
     def unchecked(cls, fields: dict[str, Any], present: set[str] | None = None) -> Self:
-        """A record of values that were validated before: what `model_construct` does, at a tenth of the cost.
+        """Make a record of already validated values: like `model_construct`, at a tenth of the cost.
 
-        `fields` holds all of them in their order, `present` names those that were set (all, unless it is given) and
-        may be shared: nobody adds to the set of a frozen record.
+        `fields` holds all of them in order, `present` names those that were set (default: all) and may be shared, since
+        the set of a frozen record never grows.
         """
         record = cls.__new__(cls)
         put = object.__setattr__
@@ -242,7 +242,7 @@ class Record(BaseModel):
         return record
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """As pydantic's, but for what was worked out of the fields and kept beside them: a copy works it out anew."""
+        """Copy without values cached from the fields: the copy computes them again."""
         copied = super().model_copy(update=update, deep=deep)
         for name in copied.__dict__.keys() - type(self).model_fields.keys():
             if isinstance(getattr(type(self), name), cached_property):
@@ -250,16 +250,16 @@ class Record(BaseModel):
         return copied
 
     def to_wire(self) -> dict[str, Any]:
-        """Plain JSON data with exactly the fields that were set."""
+        """Return plain JSON data with exactly the fields that were set."""
         return self.model_dump(mode="json", exclude_unset=True, by_alias=True)
 
     def to_bytes(self) -> bytes:
-        """Canonical JSON of `to_wire`."""
+        """Return the canonical JSON of `to_wire`."""
         return canonical_bytes(self.to_wire())
 
 
 class OpenRecord(Record):
-    """A record whose contract leaves it open: unknown keys are kept and written back."""
+    """A record that the contract leaves open: unknown keys are kept and written back."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -267,7 +267,7 @@ class OpenRecord(Record):
 
 
 class RulecraftRecord(OpenRecord):
-    """A record of the Rulecraft contracts (001 §3.0): open, and says which version it speaks."""
+    """A record of the Rulecraft contracts (001 §3.0): open, with its version."""
 
     schema_version: Literal["0.5.15"]
 
@@ -276,10 +276,10 @@ class RulecraftRecord(OpenRecord):
 
 
 def issues_of(error: ValidationError, data: Any = None) -> list[Issue]:
-    """pydantic's error list as ours: a JSONPath, what was wanted and what was found.
+    """Convert pydantic's error list to ours: a JSONPath, the expected value and the actual one.
 
-    With `data`, what was validated, the path holds only keys and indexes that stand in it: pydantic also puts
-    the names of union branches and validators there.
+    With `data`, the validated input, the path holds only keys and indexes that occur in it: pydantic also includes the
+    names of union branches and validators.
     """
     issues: dict[tuple[str, str], Issue] = {}
     for item in error.errors(include_url=False, include_context=True):
@@ -344,7 +344,7 @@ def _describe(item: Any) -> str:
 
 
 def _short_text(value: Any) -> str:
-    """A value as an error message quotes it: short, whatever it is."""
+    """Shorten any value for an error message."""
     if isinstance(value, Mapping):
         return "an object"
     if isinstance(value, list | tuple):

@@ -1,10 +1,10 @@
-"""Regular expressions that users write, searched in time linear in the text, whatever they wrote.
+"""User-written regular expressions, searched in time linear in the text.
 
-The syntax is Python's without what no linear search can do: back references, look-around, possessive and atomic groups,
-conditionals. Where the worst that backtracking could do is small, `re` searches; otherwise the pattern runs as an
-automaton built as the text is read. Both find the same; where a match ends the automaton tells of the earliest place.
-Limits are counted in steps, not in seconds: the same pattern and text give the same answer on every machine. Why no
-library does this is in `docs/decisions/0014-linear-patterns.md`.
+The syntax is Python's without features that defeat linear search: back references, look-around, possessive and atomic
+groups, conditionals. Where the worst that backtracking could do is small, `re` searches; otherwise the pattern runs as
+an automaton built as the text is read. Both find the same; the automaton reports the earliest end of a match. Limits
+are counted in steps, not in seconds: the same pattern and text give the same answer on every machine. Why no library
+does this is in `docs/decisions/0014-linear-patterns.md`.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _STATES_MAX = 2000
 _SYMBOLS_MAX = 4096
 _MATCH = -1
 
-# What stands next to a place between two characters.
+# Neighbours of a place between two characters.
 _EDGE, _WORD, _LINE, _LAST_LINE, _OTHER = range(5)
 
 
 @remembered(512)
 def compile_pattern(source: str, ignore_case: bool = False) -> Pattern:
-    """A pattern ready for use; raises `InvalidInput` for one that is wrong or not linear."""
+    """Compile a pattern; raises `InvalidInput` for one that is invalid or not linear."""
     tree = parse_pattern(source, ignore_case)
     try:
         compiled = re.compile(source, re.IGNORECASE if ignore_case else 0)
@@ -44,7 +44,7 @@ def compile_pattern(source: str, ignore_case: bool = False) -> Pattern:
 
 
 class Pattern:
-    """A compiled pattern. `search` gives the place behind a match, or None where there is none."""
+    """A compiled pattern. `search` returns the end of a match, or None where there is none."""
 
     def __init__(self, tree: Node, compiled: re.Pattern[str]) -> None:
         self._tree = tree
@@ -60,7 +60,7 @@ class Pattern:
 
 
 def _worst(node: Node, length: int) -> tuple[float, float]:
-    """The most steps backtracking could take from one place, and the most ways it could go on from there."""
+    """Return the most steps backtracking could take from one place, and the most ways it could continue from there."""
     if isinstance(node, Sequence):
         work, ways = 1.0, 1.0
         for item in node.items:
@@ -86,7 +86,7 @@ def _worst(node: Node, length: int) -> tuple[float, float]:
 
 
 class _Step(NamedTuple):
-    """An instruction: eat a character of `atom`, pass an `anchor`, or go on at each of `to`."""
+    """An instruction: consume a character of `atom`, pass an `anchor`, or continue at each of `to`."""
 
     to: tuple[int, ...]
     atom: int | None = None
@@ -94,7 +94,7 @@ class _Step(NamedTuple):
 
 
 class _Program:
-    """A pattern as instructions, last to first: each one knows where it goes on."""
+    """A pattern as instructions, last to first, so that each knows where it continues."""
 
     def __init__(self, tree: Node) -> None:
         self.steps: list[_Step] = []
@@ -142,7 +142,7 @@ class _Program:
 
 
 class _State(NamedTuple):
-    """Where the program stands before a character, and what stood before that place."""
+    """The program's position before a character, and the kind of character before that."""
 
     at: frozenset[int]
     before: int
@@ -152,10 +152,10 @@ _UNKNOWN = _State(frozenset((_MATCH,)), _EDGE)
 
 
 class _Automaton:
-    """Runs a program over a text; what it has worked out once about a state and a character it looks up again.
+    """Runs a program over a text, caching transitions by state and character.
 
-    What it remembers is a matter of speed alone, and forgotten when it grows. Threads may share it: each entry is
-    written whole, and always the same.
+    The cache affects speed alone, and is cleared when it grows. Threads may share it: each entry is written whole, and
+    always the same.
     """
 
     def __init__(self, program: _Program) -> None:
@@ -190,7 +190,7 @@ class _Automaton:
         return len(text) if self._move(state, (0, _EDGE))[0] is None else None
 
     def _symbol(self, char: str) -> tuple[int, int]:
-        """Which atoms take this character, as bits, and what kind of neighbour it is."""
+        """Return the atoms that match this character, as bits, and its kind as a neighbour."""
         mask = sum(1 << number for number, atom in enumerate(self.program.atoms) if atom.match(char))
         kind = _LINE if char == "\n" else _WORD if char.isalnum() or char == "_" else _OTHER
         if len(self.symbols) >= _SYMBOLS_MAX:
@@ -199,7 +199,7 @@ class _Automaton:
         return mask, kind
 
     def _move(self, state: _State, symbol: tuple[int, int]) -> tuple[_State | None, int]:
-        """The state after a character, None once there is a match, and what it cost to know."""
+        """Return the state after a character, None once there is a match, and the cost of computing it."""
         mask, after = symbol
         seen: set[int] = set()
         todo = [self.program.start, *state.at]
@@ -223,7 +223,7 @@ class _Automaton:
 
 _BEFORE = {"start": (_EDGE,), "line_start": (_EDGE, _LINE)}
 _AFTER = {"end": (_EDGE,), "end_or_last_line": (_EDGE, _LAST_LINE), "line_end": (_EDGE, _LINE, _LAST_LINE)}
-"""What an anchor wants to stand before its place, or after it."""
+"""Neighbours that an anchor requires before its place, or after it."""
 
 
 def _holds(anchor: str, before: int, after: int) -> bool:
@@ -254,7 +254,7 @@ _FLAG_BITS = {"i": re.IGNORECASE.value, "m": re.MULTILINE.value, "s": re.DOTALL.
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """Takes one character: its source as it stands in the pattern, and the flags it is under."""
+    """Matches one character: its source in the pattern, and its flags."""
 
     source: str
     flags: int
@@ -262,7 +262,7 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """Takes none."""
+    """Matches a position, without a character."""
 
     kind: str
 
@@ -288,7 +288,7 @@ Node = Atom | Anchor | Sequence | Alternatives | Repeat
 
 
 def parse_pattern(source: str, ignore_case: bool = False) -> Node:
-    """The tree of a pattern; raises `InvalidInput` for what is wrong or cannot be searched in linear time."""
+    """Parse a pattern; raises `InvalidInput` for one that is invalid or cannot be searched in linear time."""
     if len(source) > PATTERN_CHARS_MAX:
         raise TooLarge(f"a pattern of more than {PATTERN_CHARS_MAX} characters", path="$", hint="split it into several")
     flags = re.IGNORECASE.value if ignore_case else 0

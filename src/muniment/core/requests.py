@@ -1,4 +1,4 @@
-"""Numbers as callers give them, and counts that are found by halving."""
+"""Validation of callers' arguments, and counts found by bisection."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _REFUSED = "refused"  # the code of an error that carries ours
 
 
 def checked(request: type[R], /, **values: Any) -> R:
-    """The arguments as a record; raises what the first field that does not hold has to say."""
+    """Return the arguments as a record; raises the error of the first invalid field."""
     try:
         return request.model_validate(values)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        if first["type"] != _REFUSED:  # a field that has no words of its own
+        if first["type"] != _REFUSED:  # a field without an error message of its own
             raise InvalidRecord(f"not a valid {request.__name__}", issues_of(error, values)) from None
         refusal: MunimentError = first["ctx"]["refusal"]
     if refusal.path is None:
@@ -40,14 +40,14 @@ def checked(request: type[R], /, **values: Any) -> R:
     raise refusal
 
 
-# -- what a field should be ---------------------------------------------------------------------------
+# -- requirements of a field --------------------------------------------------------------------------
 
 
 class Expect:
-    """How an argument is refused that is not of its field's type or, being of it, that `holds` says no to.
+    """Error message for an argument that has the wrong type or fails `holds`.
 
-    None is not asked about where the type allows it. A part of the argument that is refused in words of its own keeps
-    them. The message may name `{name}` of the field, what was `{given}`, and its type as `{kind}`.
+    None is not checked where the type allows it. A part of the argument with its own error keeps it. The message may
+    use the field's `{name}`, the `{given}` value, and its type as `{kind}`.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Expect:
         hint: str | None = None,
         schema: Mapping[str, Any] | None = None,
     ) -> None:
-        """`schema` is what `holds` says, as JSON Schema can say it."""
+        """`schema` is the JSON Schema equivalent of `holds`."""
         self.message = message
         self.holds = holds
         self.hint = hint
@@ -93,7 +93,7 @@ class Expect:
 
 
 class ByRule:
-    """An argument that a function reads, which takes what was given and the path to name in errors."""
+    """An argument parsed by a function, which takes the input and the path for errors."""
 
     def __init__(self, read: Callable[[Any, str], Any]) -> None:
         self.read = read
@@ -113,14 +113,14 @@ def _carried(refusal: MunimentError) -> PydanticCustomError:
 
 
 def one_of(values: Collection[Any], message: str, *, hint: str | None = None) -> Expect:
-    """One of these values; the hint names them all, where it is not given."""
+    """Require one of these values; the default hint lists them all."""
     known = tuple(values)
     named = f"one of {', '.join(known)}" if hint is None else hint
     return Expect(message, known.__contains__, hint=named, schema={"enum": list(known)})
 
 
 def within(message: str, *, above: float, below: float | None = None, at_most: float | None = None) -> Expect:
-    """A number above one bound, and either below another or at most that."""
+    """Require a number above one bound, and either below another or at most that."""
     told = {"exclusiveMinimum": above, "exclusiveMaximum": below, "maximum": at_most}
     schema = {name: bound for name, bound in told.items() if bound is not None}
 
@@ -132,7 +132,7 @@ def within(message: str, *, above: float, below: float | None = None, at_most: f
 
 
 def is_listing(given: Any) -> bool:
-    """Several things in an order: neither one text nor an object."""
+    """Return whether this is an ordered collection: neither text nor an object."""
     return isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping)
 
 
@@ -146,12 +146,14 @@ FromOne = Annotated[int, Numeric(integral=True, minimum=1)]
 
 
 def whole(value: Any) -> Any:
-    """An integral float is an integer, as JSON Schema has it: `256.0` is 256. Anything else is left for its judge."""
+    """Convert an integral float to an integer, as JSON Schema does: `256.0` is 256. Anything else is left for
+    validation.
+    """
     return int(value) if type(value) is float and value.is_integer() else value
 
 
 def furthest(most: int, holds: Callable[[int], bool]) -> int:
-    """The largest count up to `most` found to hold by halving; what is returned, unless 0, was seen to hold."""
+    """Return the largest count up to `most` found to hold by bisection; a nonzero result was seen to hold."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2

@@ -1,9 +1,8 @@
-"""Where something belongs, whose it is, how far it is trusted, where it comes from, and what points at it.
+"""Addresses, ownership, trust, origin, and pointers of memory.
 
-The address of an entry is tenant > user > session > run, with the agent beside them. Corpora and banks own entries
-under reserved names: `corpus:<corpus_id>` is shared by the tenant, `corpus:<corpus_id>:<user_id>` is the user's own (a
-corpus id has no colon, so the two cannot be confused); banks are `bank:user:<user_id>`, `bank:agent:<agent_id>` and
-`bank:tenant`.
+The address of an entry is tenant > user > session > run, plus the agent. Corpora and banks own entries under reserved
+names: `corpus:<corpus_id>` is shared by the tenant, `corpus:<corpus_id>:<user_id>` is the user's own (a corpus id has
+no colon, so the two cannot be confused); banks are `bank:user:<user_id>`, `bank:agent:<agent_id>` and `bank:tenant`.
 """
 
 from __future__ import annotations
@@ -25,8 +24,9 @@ from muniment.errors import InvalidInput, InvalidRecord
 Verdict = Literal["PASS", "FAIL", "PARTIAL"]
 Outcome = Literal["OK", "FAIL", "UNKNOWN"]
 JudgeKind = Literal["external_process", "in_process", "command"]
-"""Who said that a run in a sandbox passed: a process that the code under test never enters; the process that the code
-runs in, with its tests; or a command that shares a sandbox with the code. The code can forge the last two."""
+"""Judge of a sandboxed run: a process that the code under test never enters; the process that the code runs in, with
+its tests; or a command that shares a sandbox with the code. The code can forge the last two.
+"""
 RuleType = Literal["StrategyRule", "GuardrailRule"]
 InjectionMode = Literal["prepend", "inline", "system_guard"]
 Level = Literal["low", "med", "high"]
@@ -38,7 +38,7 @@ Trust = Literal["user", "assistant", "tool", "external"]
 TRUST_ORDER: tuple[Trust, ...] = ("user", "assistant", "tool", "external")
 """From most to least trusted (LG-08)."""
 FOREIGN: frozenset[Trust] = frozenset(("tool", "external"))
-"""Of what neither the user nor the assistant vouches for."""
+"""Levels that neither the user nor the assistant vouches for."""
 RunMode = Literal["main", "sot", "matts", "kroll", "synth", "tree"]
 
 
@@ -64,7 +64,7 @@ IdText = Annotated[
     StringConstraints(min_length=1, max_length=ID_MAX_CHARS, pattern=r"^[^\x00-\x1f\x7f]+$"),
     AfterValidator(_fits),
 ]
-"""A name or id: 1 to 256 characters, none of them a control character, in no more than 768 bytes of UTF-8."""
+"""A name or id: 1 to 256 characters, without control characters, at most 768 bytes of UTF-8."""
 
 
 class Scope(Record):  # LG-02
@@ -78,21 +78,21 @@ class Scope(Record):  # LG-02
 
 
 class UserScope(Record):
-    """The address of a user, whatever agent, session and run something of theirs belongs to."""
+    """The address of a user, across agents, sessions and runs."""
 
     tenant_id: IdText
     user_id: IdText
 
 
 def scope_of(names: dict[str, Any]) -> Scope:
-    """The scope of these five names, validated; a validator is needed only for names beyond plain ASCII."""
+    """Return the validated scope of these five names; a validator is needed only for names beyond plain ASCII."""
     if all(map(_is_plain, names.values())):
         return Scope.unchecked(names)
     return Scope.model_validate(names)
 
 
 def scope_given(names: dict[str, Any]) -> Scope:
-    """The scope of five names that a caller gave; raises `InvalidRecord` where one of them is no id."""
+    """Return the scope of five caller-supplied names; raises `InvalidRecord` where one of them is not an id."""
     try:
         return scope_of(names)
     except ValidationError as error:
@@ -100,7 +100,7 @@ def scope_given(names: dict[str, Any]) -> Scope:
 
 
 def _is_plain(name: Any) -> bool:
-    """Printable ASCII of a fitting length, which `IdText` admits whatever it is."""
+    """Return whether a name is printable ASCII of valid length, which `IdText` always accepts."""
     return type(name) is str and name.isascii() and name.isprintable() and 1 <= len(name) <= ID_MAX_CHARS
 
 
@@ -111,12 +111,12 @@ TRUST_RANK = {level: rank for rank, level in enumerate(TRUST_ORDER)}
 
 
 def lowest_trust(levels: Iterable[Trust]) -> Trust:
-    """What an item derived from sources of these levels may claim; with no source, the lowest."""
+    """Return the most trust an item derived from sources of these levels may claim; with no source, the lowest."""
     return max(levels, key=TRUST_RANK.__getitem__, default=TRUST_ORDER[-1])
 
 
 def one_less(level: Trust) -> Trust:
-    """The level below this one; of the lowest, itself."""
+    """Return the level below this one; the lowest stays."""
     return TRUST_ORDER[min(TRUST_RANK[level] + 1, len(TRUST_ORDER) - 1)]
 
 
@@ -135,9 +135,9 @@ def is_corpus(owner: str) -> bool:
 
 
 def corpus_of(owner: str, user_id: str | None) -> str | None:
-    """The corpus an owner stands for; None where it is none, or one that this user may not see.
+    """Return the corpus an owner name means; None where it is not one, or not visible to this user.
 
-    Without a user, whoever asks may see the whole tenant.
+    Without a user, the whole tenant is visible.
     """
     if not is_corpus(owner):
         return None
@@ -146,29 +146,31 @@ def corpus_of(owner: str, user_id: str | None) -> str | None:
 
 
 def corpus_holder(owner: str) -> str | None:
-    """The user whose own the corpus is; None where the tenant shares it, or it is none."""
+    """Return the user who owns the corpus; None if it is shared, or not one."""
     _, private, holder = owner.removeprefix(CORPUS_PREFIX).partition(":") if is_corpus(owner) else ("", "", "")
     return holder if private else None
 
 
 def is_visible(owner: str, user_id: str) -> bool:
-    """May this user see what stands under that name? Their own, the tenant's documents, and their own documents."""
+    """Return whether this user may see that owner's entries: their own, the tenant's documents, and their own
+    documents.
+    """
     return owner == user_id or corpus_of(owner, user_id) is not None
 
 
 BANK_PREFIX = "bank:"
 _USER = f"{BANK_PREFIX}user:"
 AGENT = "bank"
-"""Who writes into a bank: the learning itself."""
+"""The agent that writes into banks: learning itself."""
 
 
 def user_bank(user_id: str) -> str:
-    """The name of a user's bank."""
+    """Return the name of a user's bank."""
     return f"{_USER}{user_id}"
 
 
 def bank_owner(scope: Scope, level: ScopeLevel) -> str:
-    """The bank of this level that a run's scope may write to."""
+    """Return the bank of this level that a run's scope may write to."""
     match level:
         case "user":
             return user_bank(scope.user_id)
@@ -179,7 +181,7 @@ def bank_owner(scope: Scope, level: ScopeLevel) -> str:
 
 
 def owners_seen(scope: Scope) -> tuple[str, ...]:
-    """The banks that a run recalls from: its user's, its agent's, the tenant's."""
+    """Return the banks that a run recalls from: its user's, its agent's, the tenant's."""
     return bank_owner(scope, "user"), bank_owner(scope, "agent"), bank_owner(scope, "tenant")
 
 
@@ -188,7 +190,7 @@ def is_bank(owner: str) -> bool:
 
 
 def is_bank_name(owner: str) -> bool:
-    """Whether a bank could have this name."""
+    """Return whether a bank could have this name."""
     kind, _, name = owner.removeprefix(BANK_PREFIX).partition(":")
     return owner == f"{BANK_PREFIX}tenant" or (kind in ("user", "agent") and bool(name))
 
@@ -198,18 +200,18 @@ def bank_level(owner: str) -> ScopeLevel:
 
 
 def bank_holder(owner: str) -> str | None:
-    """The user whose own the bank is; None where it is shared, or is none."""
+    """Return the user who owns the bank; None where it is shared, or not one."""
     return owner.removeprefix(_USER) if owner.startswith(_USER) else None
 
 
 def bank_names(owner: str) -> dict[str, str]:
-    """Who a bank is for, as `Memory.bank` takes it; nobody where it is the tenant's."""
+    """Return a bank's owner as arguments of `Memory.bank`; empty for the tenant's."""
     kind, _, name = owner.removeprefix(BANK_PREFIX).partition(":")
     return {f"{kind}_id": name} if name else {}
 
 
 def bank_scope(tenant_id: str, owner: str) -> Scope:
-    """Where the entries of a bank stand: one session, whose run never ends."""
+    """Return the scope of a bank's entries: one session, whose run never ends."""
     if len(owner) > ID_MAX_CHARS or len(owner.encode()) > ID_MAX_BYTES:
         most = ID_MAX_CHARS - len(_USER)
         raise InvalidInput(f"a bank is for a name of at most {most} characters", path="$.user_id", hint="a shorter id")
@@ -225,19 +227,19 @@ def is_reserved(owner: str) -> bool:
 
 
 def lock_rank(owner: str) -> tuple[bool, str]:
-    """The place of an owner in the order in which sessions are locked by whoever locks several: users come first, as a
-    run is locked before the banks that it is learnt into.
+    """Return an owner's place in the order in which several sessions are locked: users come first, as a run is locked
+    before the banks that learn from it.
     """
     return is_reserved(owner), owner
 
 
 def is_nobody_s(owner: str) -> bool:
-    """A reserved name that no corpus and no bank has."""
+    """Return whether a reserved name belongs to no corpus and no bank."""
     return is_reserved(owner) and not (is_corpus(owner) or is_bank_name(owner))
 
 
 def holder_of(owner: str) -> str | None:
-    """The user whose own it is: what goes with them when they are forgotten, and is in their export."""
+    """Return the user who owns this name: its data are forgotten and exported with the user."""
     return corpus_holder(owner) or bank_holder(owner)
 
 
@@ -245,17 +247,17 @@ def holder_of(owner: str) -> str | None:
 
 
 SystemName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,39}$")]
-"""The name of a system that holds memory, as it may stand in a flag and on a page."""
+"""The name of a memory system, as used in flags and pages."""
 _IMPORTED_FROM = "imported from "
 
 
 def imported_note(system: str) -> str:
-    """What the notes of a fact begin with that rests on nothing but what was imported from a system."""
+    """Return the prefix of the notes of a fact that rests only on imports from a system."""
     return f"{_IMPORTED_FROM}{system}"
 
 
 def origin_note(notes: str | None) -> str | None:
-    """The part of a fact's notes that says where it was imported from."""
+    """Return the part of a fact's notes that names its import source."""
     return notes.partition(";")[0] if notes is not None and notes.startswith(_IMPORTED_FROM) else None
 
 
@@ -264,28 +266,28 @@ class Origin(Record):  # MV-02
 
     system: SystemName
     kind: Literal["message", "memory"]
-    """Said in a conversation there; or worded by that system, or kept by it as a note."""
+    """A message in a conversation there; or a memory worded or noted by that system."""
     id: Absent[NonEmpty] = None
     """The id it had there."""
     version: Absent[NonEmpty] = None
     """The version of that system, or of its file."""
     model: Absent[NonEmpty] = None
-    """The model that worded it, where that is known."""
+    """The model that worded it, if known."""
     created_at: Absent[Timestamp] = None
     updated_at: Absent[Timestamp] = None
     valid_from: Absent[Timestamp] = None
-    """From when that system held it to be so."""
+    """Start of validity according to that system."""
     valid_to: Absent[Timestamp] = None
-    """Until when."""
+    """End of validity according to that system."""
     replaces: Absent[IdText] = None
-    """The event that holds the version before."""
+    """The event that holds the previous version."""
 
 
 # -- pointers -------------------------------------------------------------------------------------------
 
 
 class Span(Record):
-    """Half-open, in UTF-8 bytes of the text it points into."""
+    """A half-open span in UTF-8 bytes of its text."""
 
     start: Count
     end: Count
@@ -298,7 +300,7 @@ class Span(Record):
 
 
 def _always_named(schema: JsonDict) -> None:
-    """Pointers are told apart by their namespace: whoever writes one among several gives it."""
+    """Require the namespace, which distinguishes pointers in a union."""
     wanted = schema["required"]
     assert isinstance(wanted, list)
     schema["required"] = ["namespace", *wanted]
@@ -308,9 +310,9 @@ class _Pointer(Record):
     model_config = ConfigDict(json_schema_extra=_always_named)
 
     span: Span | None = None
-    """None is the whole."""
+    """None means the whole."""
     quote: str | None = None
-    """The text that must stand at the span, or anywhere in the whole where no span is given."""
+    """The text required at the span, or anywhere in the whole if no span is given."""
 
 
 class EventSpan(_Pointer):
@@ -344,7 +346,7 @@ def quote_hash(quote: str) -> str:
 
 
 def derive_evidence_id(corpus_id: str, chunk_id: str, span: Span, quote_digest: str | None = None) -> str:
-    """Namespaced by its corpus, so that evidence of two corpora never shares an id (002 §D)."""
+    """Return an evidence id namespaced by its corpus, so that two corpora never share one (002 §D)."""
     parts: list[str | int] = [corpus_id, chunk_id, span.start, span.end]
     return short_id("ev", parts if quote_digest is None else [*parts, quote_digest])
 

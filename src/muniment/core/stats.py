@@ -1,4 +1,4 @@
-"""Bounds on rates: Wilson, Beta, sequential ones that hold however often one looks, and a paired bootstrap.
+"""Bounds on rates: Wilson, Beta, sequential ones that hold under repeated checking, and a paired bootstrap.
 
 Pure arithmetic on counts; nothing here knows of runs, rules or tactics.
 """
@@ -20,7 +20,7 @@ from muniment.errors import InvalidInput
 
 
 def check_counts(passes: Any, n: Any) -> None:
-    """`0 <= passes <= n`, both whole numbers; a boolean or 3.0 is neither."""
+    """Check `0 <= passes <= n`, both whole numbers; a boolean or 3.0 is refused."""
     for name, value in (("passes", passes), ("n", n)):
         if type(value) is not int or value < 0:
             raise InvalidInput(f"{name} is {value!r}: not a count", hint="a whole number, 0 or more")
@@ -29,14 +29,14 @@ def check_counts(passes: Any, n: Any) -> None:
 
 
 def check_number(name: str, value: Any) -> float:
-    """A finite number; a boolean is none."""
+    """Check for a finite number; booleans are refused."""
     if type(value) not in (int, float) or not isfinite(value):
         raise InvalidInput(f"{name} is {value!r}: not a number", hint="a finite number")
     return float(value)
 
 
 def check_open_rate(name: str, value: Any) -> float:
-    """A number strictly between 0 and 1: a confidence, an alpha, a threshold that can be tested."""
+    """Check for a number strictly between 0 and 1: a confidence, an alpha, a threshold that can be tested."""
     number = check_number(name, value)
     if not 0 < number < 1:
         raise InvalidInput(f"{name} is {value!r}: not between 0 and 1", hint="strictly between 0 and 1")
@@ -58,7 +58,7 @@ class Tally:
 
     @property
     def p_hat(self) -> float | None:
-        """The share that passed; None where nothing is known."""
+        """The share that passed; None if there are no runs."""
         return self.passes / self.n if self.n else None
 
     @property
@@ -72,7 +72,7 @@ class Tally:
         return Tally(self.passes + other.passes, self.n + other.n)
 
     def less(self, other: Tally) -> Tally:
-        """What is left when `other`, which was counted in here, is taken out again."""
+        """Return the tally without `other`, which it includes."""
         return Tally(self.passes - other.passes, self.n - other.n)
 
     @classmethod
@@ -119,7 +119,8 @@ def _as_outcome(passed: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Ema:
-    """The weighted mean of what was seen; the last value weighs `weight`, each older one `1 - weight` of the next.
+    """The weighted mean of the observed values; the last value weighs `weight`, each older one `1 - weight` of the
+    next.
 
     `total` and `mass` are the weighted sum and the sum of the weights, so the weights always add up to one. The same
     values in the same order give the same bits, whether they come one at a time or all at once.
@@ -141,7 +142,7 @@ class Ema:
 
     @property
     def value(self) -> float | None:
-        """None where nothing was seen."""
+        """None before the first value."""
         return self.total / self.mass if self.n else None
 
     def add(self, value: float) -> Ema:
@@ -163,14 +164,14 @@ _Z95 = 1.959963984540054
 
 
 class Bounds(NamedTuple):
-    """Where a rate lies; from 0 to 1 where nothing is known."""
+    """Bounds on a rate; 0 to 1 without data."""
 
     lower: float
     upper: float
 
 
 def wilson_bounds(passes: int, n: int, confidence: float = 0.95) -> Bounds:
-    """The two-sided score interval; it always holds the observed rate."""
+    """Return the two-sided score interval; it always contains the observed rate."""
     check_counts(passes, n)
     z = _two_sided_z(confidence)
     if n == 0:
@@ -184,14 +185,14 @@ def wilson_bounds(passes: int, n: int, confidence: float = 0.95) -> Bounds:
 
 
 def p_lb95(tally: Tally) -> float | None:
-    """The contract's lower bound; None where nothing was run: unknown, and not nought."""
+    """Return the contract's lower bound; None without runs: unknown, not zero."""
     return wilson_bounds(tally.passes, tally.n).lower if tally.n else None
 
 
 def runs_needed(target: float, after: Tally | None = None, confidence: float = 0.95) -> int:
-    """How many further straight passes bring the lower bound to `target`, at best.
+    """Return the number of further consecutive passes needed to bring the lower bound to `target`.
 
-    A decision that waits for more than it will ever get says "not enough runs" instead: 0.85 takes 22.
+    A decision that would wait for more than it can get reports "not enough runs" instead: 0.85 takes 22.
     """
     if not 0 <= check_number("target", target) < 1:
         raise InvalidInput(f"no number of runs reaches {target!r}", hint="a target from 0 to below 1")
@@ -213,7 +214,7 @@ def runs_needed(target: float, after: Tally | None = None, confidence: float = 0
 
 
 def difference_bounds(candidate: Tally, baseline: Tally, confidence: float = 0.95) -> Bounds:
-    """Bounds on candidate − baseline by Newcombe's hybrid of two score intervals; −1 to 1 where an arm is empty."""
+    """Return bounds on candidate − baseline by Newcombe's hybrid of score intervals; −1 to 1 if an arm is empty."""
     mine = wilson_bounds(candidate.passes, candidate.n, confidence)
     other = wilson_bounds(baseline.passes, baseline.n, confidence)
     p_mine, p_other = candidate.p_hat, baseline.p_hat
@@ -233,7 +234,7 @@ def _two_sided_z(confidence: float) -> float:
 
 @lru_cache(maxsize=64)
 def normal_quantile(p: float) -> float:
-    """Where the standard normal distribution function is `p`, by bisection."""
+    """Return the standard normal quantile of `p`, by bisection."""
     level = check_open_rate("p", p)
     low, high = -40.0, 40.0
     while True:
@@ -260,7 +261,7 @@ class MeanBounds(NamedTuple):
 
 
 def mean_bounds(values: Sequence[float], confidence: float = 0.95) -> MeanBounds:
-    """The mean of independent values that are roughly normal, with its two-sided interval."""
+    """Return the mean of independent, roughly normal values, with its two-sided interval."""
     seen = [check_number("a value", value) for value in values]
     if not seen:
         raise InvalidInput("the mean of no values", hint="give at least one")
@@ -275,7 +276,7 @@ def mean_bounds(values: Sequence[float], confidence: float = 0.95) -> MeanBounds
 
 @lru_cache(maxsize=256)
 def student_quantile(p: float, freedom: int) -> float:
-    """Where Student's distribution function with so many degrees of freedom is `p`, through t² = ν·x / (1 − x)."""
+    """Return Student's quantile of `p` at these degrees of freedom, through t² = ν·x / (1 − x)."""
     level = check_open_rate("p", p)
     if type(freedom) is not int or freedom < 1:
         raise InvalidInput(f"{freedom!r} degrees of freedom", hint="a whole number, 1 or more")
@@ -295,7 +296,7 @@ _ODDS_MAX = 700.0  # e**-700 is still a double
 _SHAPE_MIN, _SHAPE_MAX = (
     0.1,
     1e12,
-)  # below, the tails reach further than _ODDS_MAX; above, doubles do not tell counts apart
+)  # below, the tails exceed _ODDS_MAX; above, doubles cannot distinguish counts
 
 
 class Prior(NamedTuple):
@@ -312,7 +313,7 @@ JEFFREYS = Prior(0.5, 0.5)
 
 
 def incomplete_beta(x: float, a: float, b: float) -> float:
-    """I_x(a, b), the share of Beta(a, b) that lies below x."""
+    """Return I_x(a, b), the share of Beta(a, b) below x."""
     check_shapes(a, b)
     if not 0 <= check_number("x", x) <= 1:
         raise InvalidInput(f"x is {x!r}: not in [0, 1]")
@@ -320,7 +321,7 @@ def incomplete_beta(x: float, a: float, b: float) -> float:
 
 
 def _share_below(x: float, y: float, a: float, b: float) -> float:
-    """I_x(a, b) with y = 1 - x given apart: near 1 a double x no longer tells how far it is from 1."""
+    """Return I_x(a, b) given y = 1 - x separately: near 1 a double x loses its distance from 1."""
     if x <= 0 or y <= 0:
         return float(y <= 0)
     front = exp(_log_power(x, y, a, b))
@@ -330,7 +331,7 @@ def _share_below(x: float, y: float, a: float, b: float) -> float:
 
 
 def log_share_above(x: float, a: float, b: float) -> float:
-    """ln(1 - I_x(a, b)), to full precision where next to nothing lies above."""
+    """Return ln(1 - I_x(a, b)), to full precision where almost nothing is above."""
     y = 1 - x
     if y < (b + 1) / (a + b + 2):
         return _log_power(x, y, a, b) + log(_fraction(y, b, a) / b)
@@ -338,7 +339,7 @@ def log_share_above(x: float, a: float, b: float) -> float:
 
 
 def log_beta(a: float, b: float) -> float:
-    """ln B(a, b)."""
+    """Return ln B(a, b)."""
     total = a + b
     return (
         log(2 * pi) / 2
@@ -358,7 +359,7 @@ def check_shapes(a: float, b: float) -> None:
 
 
 def _log_power(x: float, y: float, a: float, b: float) -> float:
-    """ln of x^a y^b / B(a, b), y = 1 - x, measured from its peak at a/(a+b) so that large terms do not cancel."""
+    """Return ln of x^a y^b / B(a, b), y = 1 - x, measured from its peak a/(a+b) so large terms do not cancel."""
     total = a + b
     away = a * _log_ratio(x, a / total) + b * _log_ratio(y, b / total)
     rest = _stirling_rest(a) + _stirling_rest(b) - _stirling_rest(total)
@@ -371,7 +372,7 @@ def _log_ratio(value: float, at: float) -> float:
 
 
 def _stirling_rest(x: float) -> float:
-    """ln Γ(x) less Stirling's leading terms."""
+    """Return ln Γ(x) less Stirling's leading terms."""
     if x < 10:
         return lgamma(x) - ((x - 0.5) * log(x) - x + log(2 * pi) / 2)
     inverse = 1 / (x * x)
@@ -380,7 +381,7 @@ def _stirling_rest(x: float) -> float:
 
 
 def _fraction(x: float, a: float, b: float) -> float:
-    """The continued fraction of I_x(a, b), by Lentz's method."""
+    """Return the continued fraction of I_x(a, b), by Lentz's method."""
     c, d = 1.0, 1 / _apart(1 - (a + b) * x / (a + 1))
     value = d
     for m in range(1, _FRACTION_STEPS):
@@ -425,7 +426,7 @@ class Beta:
         return incomplete_beta(x, self.a, self.b)
 
     def quantile(self, q: float) -> float:
-        """Where `cdf` is q: Newton's steps on the log-odds, kept inside a shrinking bracket."""
+        """Invert `cdf` at q by Newton's steps on the log-odds, kept inside a shrinking bracket."""
         check_open_rate("q", q)
         low, high = -_ODDS_MAX, _ODDS_MAX
         odds = log(self.a / self.b)
@@ -450,7 +451,9 @@ def posterior(tally: Tally, prior: Prior = JEFFREYS) -> Beta:
 
 
 def beta_bounds(tally: Tally, confidence: float = 0.95, prior: Prior = JEFFREYS) -> Bounds:
-    """The equal-tailed interval; from 0 where none passed and up to 1 where all did, so it holds the observed rate."""
+    """Return the equal-tailed interval; from 0 where none passed and up to 1 where all did, so it contains the observed
+    rate.
+    """
     tail = (1 - check_open_rate("confidence", confidence)) / 2
     after = posterior(tally, prior)
     lower = after.quantile(tail) if tally.passes else 0.0
@@ -460,7 +463,7 @@ def beta_bounds(tally: Tally, confidence: float = 0.95, prior: Prior = JEFFREYS)
 
 
 def prob_greater(mine: Beta, other: Beta) -> float:
-    """The chance that a rate drawn from `mine` is above one drawn from `other`.
+    """Return the probability that a rate drawn from `mine` is above one drawn from `other`.
 
     The density of the narrower one times the distribution function of the wider one, summed over even steps of the
     log-odds: there both are analytic and fade exponentially, so the sum is as good as the integral.
@@ -485,14 +488,14 @@ def _spread(beta: Beta) -> float:
 
 
 def _rates(odds: float) -> tuple[float, float]:
-    """The rate of log-odds, and what it lacks to 1, both to full precision."""
+    """Return the rate of log-odds, and its distance from 1, both to full precision."""
     small = exp(-abs(odds))
     rates = (1 / (1 + small), small / (1 + small))
     return rates if odds >= 0 else rates[::-1]
 
 
 def _reach(beta: Beta) -> tuple[float, float]:
-    """The log-odds outside of which the density over the log-odds is nothing."""
+    """Return the log-odds outside of which the density over the log-odds vanishes."""
     peak = log(beta.a / beta.b)
     least = _log_power(*_rates(peak), beta.a, beta.b) - _STRIP
     ends = []
@@ -512,7 +515,7 @@ def _reach(beta: Beta) -> tuple[float, float]:
 
 
 class Stratum(NamedTuple):
-    """Both arms of one stratum: how many runs, and how many of them passed."""
+    """Both arms of one stratum: numbers of runs, and of passes."""
 
     n: int
     passes: int
@@ -521,7 +524,7 @@ class Stratum(NamedTuple):
 
     @property
     def weight(self) -> float:
-        """What it counts: nothing where one arm is empty."""
+        """Its weight: zero where one arm is empty."""
         total = self.n + self.other_n
         return self.n * self.other_n / total if total else 0.0
 
@@ -532,13 +535,15 @@ class Stratum(NamedTuple):
 
 
 def pooled_difference(strata: Sequence[Stratum]) -> float:
-    """The difference of pass rates within strata, weighed as Mantel and Haenszel do; nought where none can tell."""
+    """Return the difference of pass rates within strata, with Mantel-Haenszel weights; zero where no stratum is
+    informative.
+    """
     weight = fsum(one.weight for one in strata)
     return fsum(one.weight * one.difference for one in strata) / weight if weight else 0.0
 
 
 def difference_within(strata: Sequence[Stratum], confidence: float = 0.9) -> Bounds:
-    """An interval of that difference, by Sato's variance: it holds for few large strata and for many small ones."""
+    """Return an interval of that difference, by Sato's variance, valid for few large and for many small strata."""
     weight = fsum(one.weight for one in strata)
     if not weight:
         return Bounds(-1.0, 1.0)
@@ -554,7 +559,7 @@ def difference_within(strata: Sequence[Stratum], confidence: float = 0.9) -> Bou
 
 
 def z_score(strata: Sequence[Stratum]) -> float:
-    """By how many deviations the arm's passes exceed what luck gives it: quick, and rough where runs are few."""
+    """Return by how many standard deviations the arm's passes exceed expectation: quick, and rough for few runs."""
     excess = variance = 0.0
     for n, passes, other_n, other_passes in strata:
         total, passed = n + other_n, passes + other_passes
@@ -565,9 +570,9 @@ def z_score(strata: Sequence[Stratum]) -> float:
 
 
 def chance_of(strata: Sequence[Stratum]) -> float:
-    """The chance that luck alone gives the arm at least so many passes, what is exactly as many counted half.
+    """Return the probability that chance alone gives the arm at least as many passes, counting exactly as many half.
 
-    Of an arm that passes less often ask for the strata with the arms exchanged.
+    For an arm that passes less often, pass the strata with the arms exchanged.
     """
     ways, low, seen = [1.0], 0, 0
     for n, passes, other_n, other_passes in strata:
@@ -582,9 +587,10 @@ def chance_of(strata: Sequence[Stratum]) -> float:
 
 
 def least_chance(strata: Sequence[Stratum]) -> float:
-    """The least chance that any outcome could have had, as many runs and passes as there were, in either direction.
+    """Return the least probability that any outcome with these numbers of runs and passes could have, in either
+    direction.
 
-    It hangs on nothing that is asked, so a question that could not have been answered need not be counted (Tarone).
+    It does not depend on the outcome, so questions that could not have been answered need not be counted (Tarone).
     """
     most = fewest = 1.0
     for n, passes, other_n, other_passes in strata:
@@ -597,7 +603,7 @@ def least_chance(strata: Sequence[Stratum]) -> float:
 
 @lru_cache(maxsize=4096)
 def _shares(n: int, other_n: int, passed: int) -> tuple[float, ...]:
-    """How likely each number of the passes is to fall to the arm, from the fewest it can be."""
+    """Return the probability of each number of passes falling to the arm, from the smallest possible."""
     every = comb(n + other_n, passed)
     return tuple(
         comb(n, mine) * comb(other_n, passed - mine) / every
@@ -622,8 +628,8 @@ RateVerdict = Literal["above", "below", "undecided"]
 
 
 def confidence_sequence(tally: Tally, alpha: float = 0.05, prior: Prior = JEFFREYS) -> Bounds:
-    """The rates that the game against them has not refuted. With chance 1 − alpha the true one is among them at
-    every look; it is wider than Wilson's interval, and that is the price of looking.
+    """Return the rates that their betting game has not refuted. With probability 1 − alpha the true one is among them
+    at every look; it is wider than Wilson's interval, which is the price of looking.
     """
     edge = -log(check_open_rate("alpha", alpha))
     p_hat = tally.p_hat
@@ -640,26 +646,26 @@ def confidence_sequence(tally: Tally, alpha: float = 0.05, prior: Prior = JEFFRE
 
 
 def difference_sequence(candidate: Tally, baseline: Tally, alpha: float = 0.05) -> Bounds:
-    """Bounds on candidate − baseline at every look, from one confidence sequence for each arm at alpha/2."""
+    """Return bounds on candidate − baseline at every look, from one confidence sequence for each arm at alpha/2."""
     mine = confidence_sequence(candidate, check_open_rate("alpha", alpha) / 2)
     other = confidence_sequence(baseline, alpha / 2)
     return Bounds(mine.lower - other.upper, mine.upper - other.lower)
 
 
 def evidence_above(tally: Tally, threshold: float, prior: Prior = JEFFREYS) -> float:
-    """The log of an e-value against "the rate is at most `threshold`": log 20 is evidence at 0.05, at any look."""
+    """Return the log of an e-value against "the rate is at most `threshold`": log 20 is 0.05, at any look."""
     check_open_rate("threshold", threshold)
     return _one_sided(tally, threshold, Prior(*prior))
 
 
 def evidence_below(tally: Tally, threshold: float, prior: Prior = JEFFREYS) -> float:
-    """The log of an e-value against "the rate is at least `threshold`"."""
+    """Return the log of an e-value against "the rate is at least `threshold`"."""
     check_open_rate("threshold", threshold)
     return _one_sided(Tally(tally.fails, tally.n), 1 - threshold, Prior(prior[1], prior[0]))
 
 
 def rate_test(tally: Tally, threshold: float, alpha: float = 0.05) -> RateVerdict:
-    """Either claim is wrong with a chance of at most alpha, over all looks together."""
+    """Test a rate; either claim is wrong with probability at most alpha, over all looks together."""
     edge = -log(check_open_rate("alpha", alpha))
     if evidence_above(tally, threshold) >= edge:
         return "above"
@@ -667,7 +673,7 @@ def rate_test(tally: Tally, threshold: float, alpha: float = 0.05) -> RateVerdic
 
 
 def _one_sided(tally: Tally, threshold: float, prior: Prior) -> float:
-    """The likelihood mixed over the rates above the threshold alone, over the likelihood at the threshold.
+    """Return the likelihood mixed over the rates above the threshold alone, over the likelihood at the threshold.
 
     Each rate above it wins against the threshold, and against anything lower, no more than a fair game would.
     """
@@ -685,7 +691,7 @@ def _log_likelihood(tally: Tally, p: float) -> float:
 
 
 def _border(refuted: Callable[[float], bool], outside: float, inside: float) -> float:
-    """Where refuted turns into not refuted between an end of the unit interval and the observed rate, from outside."""
+    """Find the border of the refuted rates between an end of the unit interval and the observed rate, from outside."""
     if inside in (0.0, 1.0):  # the likelihood has no logarithm at an end: step off it
         inside = abs(inside - exp(-30))
     for _ in range(60):
@@ -711,10 +717,10 @@ Capitals = tuple[float, ...]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The state of a comparison: a value, of constant size, that `add` turns into the next one.
+    """The state of a comparison: a value of constant size; `add` returns the next one.
 
-    `worse`, `not_harmful` and `better` hold the log capital at each stake; the peaks are the highest each game has
-    stood, since what was once refuted stays refuted.
+    `worse`, `not_harmful` and `better` hold the log capital at each stake; the peaks are the highest of each game,
+    since a refuted claim stays refuted.
     """
 
     margin: float = 0.05
@@ -736,7 +742,7 @@ class Comparison:
         check_open_rate("alpha", self.alpha)
 
     def add(self, arm: Arm, passed: bool) -> Comparison:
-        """One outcome more. The arm must not be chosen by looking at the outcome."""
+        """Add one outcome. The arm must not be chosen by looking at the outcome."""
         if arm == "candidate":
             seen = replace(
                 self, candidate=self.candidate.add(passed), candidate_waiting=self.candidate_waiting.add(passed)
@@ -749,13 +755,13 @@ class Comparison:
         return seen if mine is None or other is None else seen._played(mine - other)
 
     def add_pair(self, candidate: bool, baseline: bool) -> Comparison:
-        """Two matched outcomes: the same task with and without."""
+        """Add two matched outcomes: the same task with and without."""
         return self.add_matched(_WAITING.add(candidate), _WAITING.add(baseline))
 
     def add_matched(self, candidate: Tally, baseline: Tally) -> Comparison:
-        """All outcomes of one task, with and without: one round, however many they are, for they are of one task.
+        """Add all outcomes of one task, with and without, as one round.
 
-        How often it was tried must not be chosen by looking at the outcomes. More tries make the round less of a draw.
+        The number of tries must not be chosen by looking at the outcomes. More tries make the round less random.
         """
         mine, other = candidate.p_hat, baseline.p_hat
         if mine is None or other is None:
@@ -770,9 +776,9 @@ class Comparison:
         )
 
     def followed_by(self, other: Comparison) -> Comparison:
-        """Both as one comparison, as it stands now: other outcomes of the same question, by the same margin and alpha.
+        """Combine both into one comparison: other outcomes of the same question, by the same margin and alpha.
 
-        Capitals multiply. Where each stood highest is not known of the two together, so that what they show now counts.
+        Capitals multiply. The joint peak is unknown, so the current capitals count.
         """
         if (self.margin, self.alpha) != (other.margin, other.alpha):
             raise InvalidInput("comparisons of another margin or alpha are not joined")
@@ -795,22 +801,22 @@ class Comparison:
 
     @property
     def effect(self) -> float | None:
-        """Candidate − baseline as observed; None where an arm is empty."""
+        """Observed candidate − baseline; None where an arm is empty."""
         mine, other = self.candidate.p_hat, self.baseline.p_hat
         return None if mine is None or other is None else mine - other
 
     @property
     def claims(self) -> tuple[str, ...]:
-        """What has been shown so far."""
+        """The claims shown so far."""
         edge = -log(self.alpha)
         peaks = {"worse": self.worse_peak, "not_harmful": self.not_harmful_peak, "better": self.better_peak}
         return tuple(name for name, peak in peaks.items() if peak >= edge)
 
     @property
     def decision(self) -> Decision:
-        """`harmful` where it is worse and a harm of the margin is not excluded; `better` where that alone is shown.
+        """`harmful` if it is worse and a harm of the margin is not excluded; `better` if only that is shown.
 
-        A candidate that is worse, but by less than the margin, is `not_harmful` in the end.
+        A candidate that is worse, but by less than the margin, ends as `not_harmful`.
         """
         claims = self.claims
         if "not_harmful" in claims:
@@ -835,7 +841,7 @@ class Comparison:
         )
 
     def to_wire(self) -> dict[str, Any]:
-        """Plain JSON data, all of the state."""
+        """Return the whole state as plain JSON data."""
         wire: dict[str, Any] = {}
         for name in self.__dataclass_fields__:
             value = getattr(self, name)
@@ -868,7 +874,7 @@ def _grown(capitals: Capitals, gain: float) -> Capitals:
 
 
 def log_mean(capitals: Capitals) -> float:
-    """The logarithm of the mean of capitals that are given by theirs."""
+    """Return the logarithm of the mean of capitals given by their logarithms."""
     highest = max(capitals)
     return highest + log(sum([exp(capital - highest) for capital in capitals]) / len(capitals))
 
@@ -883,18 +889,18 @@ def _capitals(name: str, value: Any) -> Capitals:
 
 
 ROUNDS = 2_000
-"""How often the tasks are drawn again."""
+"""Number of bootstrap rounds."""
 PAIRS_MIN = 10
-"""Fewer pairs say nothing surely: three that agree by chance have bounds of no width."""
+"""Fewer pairs are inconclusive: three that agree by chance have bounds of no width."""
 _AT_ONCE = 1 << 20
 """Draws that are held in memory."""
 _STEP, _MIX_A, _MIX_B = (np.uint64(each) for each in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 
 
 def paired_bounds(differences: Sequence[float], *, confidence: float = 0.95, seed: int = 0) -> Bounds:
-    """Bounds on the mean of these differences, one for each task that both ways did (percentile bootstrap).
+    """Return bounds on the mean of these differences, one for each task done both ways (percentile bootstrap).
 
-    They are what these pairs say: of fewer than `PAIRS_MIN` nothing should be concluded, however close they lie.
+    They describe these pairs: with fewer than `PAIRS_MIN` nothing should be concluded, however close the bounds are.
     """
     if not differences:
         raise InvalidInput("no pair was given", hint="the difference of each task that both did")
@@ -906,7 +912,7 @@ def paired_bounds(differences: Sequence[float], *, confidence: float = 0.95, see
 
 
 def _draws(size: int, seed: int) -> Iterator[npt.NDArray[np.uint64]]:
-    """`ROUNDS` times so many places of a row of that size, by SplitMix64; a few rounds at a time."""
+    """Yield `ROUNDS` samples of places in a row of that size, by SplitMix64; a few rounds at a time."""
     rounds = max(1, _AT_ONCE // size)
     for first in range(0, ROUNDS, rounds):
         yield _mixed(seed, first * size, min(rounds, ROUNDS - first) * size).reshape(-1, size) % np.uint64(size)

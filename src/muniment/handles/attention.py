@@ -1,7 +1,7 @@
-"""What of a tenant waits for a person, and how much there is of it. Nothing is written, and nothing is decided here.
+"""A tenant's overview and the items waiting for a person. Read-only: nothing is written or decided here.
 
-Each list is read from where it stands: runs, facts and candidates by their status, rules by what their trials say by
-now, receipts by whether a scrub is due.
+Each list is read at its source: runs, facts and candidates by status, rules by the current result of their trials,
+receipts by whether a scrub is due.
 """
 
 from __future__ import annotations
@@ -45,31 +45,31 @@ __all__ = ["WAITING_KINDS", "Overview", "Waiting", "WaitingKind", "overview", "p
 WaitingKind = Literal["run_locked", "canary_decided", "fact_disputed", "candidate_waiting", "scrub_due"]
 WAITING_KINDS: tuple[str, ...] = get_args(WaitingKind)
 USERS_MAX = 2000
-"""Users that are counted one by one."""
+"""The number of users counted one by one."""
 
 Where = tuple[Condition, ...]
 
 
 class Waiting(Record):
-    """Something that waits for a person to look at it."""
+    """An item that needs a person's attention."""
 
     kind: WaitingKind
     id: str
-    """Of the run, the rule, the fact, the candidate or the receipt."""
+    """The id of the run, rule, fact, candidate or receipt."""
     at: Timestamp
-    """When it came to stand as it does."""
+    """When it entered its current state."""
     text: str
-    """What it is, or why it waits."""
+    """The item's text, or the reason it is waiting."""
     user_id: Absent[str] = None
     run_id: Absent[str] = None
-    """The run in which it came about, where there is one."""
+    """The run it came from, if any."""
     level: Absent[ScopeLevel] = None
-    """Of a rule: whose rulebook it stands in."""
+    """For a rule: the level of its rulebook."""
     agent_id: Absent[str] = None
 
 
 class Overview(Record):
-    """How much a tenant holds, and when something last happened."""
+    """Counts of a tenant's contents, and the time of its last activity."""
 
     users: Count
     sessions: Count
@@ -77,14 +77,15 @@ class Overview(Record):
     events: Count
     builds: Count
     unindexed: Count = 0
-    """Entries that the stored index does not cover yet; searches read them from the ledger. `muniment store upkeep`."""
+    """Entries not yet in the stored index; searches read them from the ledger. `muniment store upkeep`."""
     unembedded: Count = 0
-    """Users of whom some turns are in the index and lack their vectors, since an embedder failed or was broken off:
-    words alone find them. `muniment store upkeep` tries again."""
+    """Users with indexed turns that lack vectors because an embedder failed or was interrupted: only word search finds
+    them. `muniment store upkeep` retries.
+    """
     under_way: Count = 0
-    """Pieces of upkeep that some process is at, of whichever kind. `muniment store upkeep`."""
+    """Pieces of upkeep in progress, in any process and of any kind. `muniment store upkeep`."""
     at_least: Items[str]
-    """Which of these numbers were not counted to the end: there are as many, or more."""
+    """Names of the counts that stopped at their bound: the true number is at least as large."""
     last_run_at: Absent[Timestamp] = None
     last_build_at: Absent[Timestamp] = None
 
@@ -93,11 +94,11 @@ class _Id(NamedTuple):
     id: str
 
 
-# -- what waits -------------------------------------------------------------------------------------------
+# -- waiting items ----------------------------------------------------------------------------------------
 
 
 def page_waiting(ctx: Context, tenant_id: str, user_id: str | None, asked: ListQuery) -> Iterator[Placed[Waiting]]:
-    """Of the tenant, or of one user, oldest first within a kind. Places: which kind, then moment and id."""
+    """Items of a tenant, or of one user, oldest first within a kind, placed by kind, then time and id."""
     bank = None if user_id is None else user_bank(user_id)
     reads = [
         read_listed("run", user_id, each_made(_run), asked, "locked"),
@@ -112,7 +113,7 @@ def page_waiting(ctx: Context, tenant_id: str, user_id: str | None, asked: ListQ
 
 
 def _waiting(**told: str | None) -> Waiting:
-    """What is not known is left out."""
+    """Build a record, leaving out unknown fields."""
     return Waiting.from_wire({name: each for name, each in told.items() if each is not None})
 
 
@@ -158,7 +159,7 @@ def _shown(value: object) -> str:
 
 
 def _rules(ctx: Context, tenant_id: str) -> Make[Waiting]:
-    """Rules on trial whose runs say by now what is to be done: it is done by a person, or by `watch`."""
+    """Rules on trial whose runs already settle the outcome; a person or `watch` has to act on it."""
 
     def make(reader: Reader, items: Sequence[Item]) -> list[Waiting | None]:
         return [_rule(reader, item) for item in items]
@@ -193,11 +194,11 @@ def _scrub(item: Item) -> Waiting:
     return _waiting(kind="scrub_due", id=item.id, at=receipt.requested_at, text=named)
 
 
-# -- how much ---------------------------------------------------------------------------------------------
+# -- overview ---------------------------------------------------------------------------------------------
 
 
 def overview(ctx: Context, tenant_id: str) -> Overview:
-    """Numbers by index alone, each up to a bound."""
+    """Count by index alone, each count up to a bound."""
 
     def listed(kind: str, user_id: str | None = None) -> Where:
         return listed_where(kind, user_id, ListQuery())

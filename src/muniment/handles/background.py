@@ -1,8 +1,9 @@
-"""Work behind the calls that wrote: vectors, and reading by a model, each in a thread that starts with the first turn.
+"""Background work that follows writes: embedding, and extraction by a model, each in a thread started by the first
+turn.
 
-Work is due for each user and waits a moment after the latest turn, so that turns which follow one another share a
-transaction or a call. Other processes may do the same work: a piece is stored, or a batch claimed, by whoever is first.
-What is not done when the store is closed waits for the next process that writes that user's memory, or for upkeep.
+Work is due per user and waits a moment after the latest turn, so that consecutive turns share a transaction or a call.
+Other processes may do the same work; the first to store a piece or claim a batch wins. Work unfinished when the store
+closes is left to the next process that writes that user's memory, or to upkeep.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
 __all__ = ["BackgroundEmbedding", "BackgroundExtraction"]
 
 EMBED_WAIT_S = 0.2
-"""From the last turn of a user to its vector."""
+"""Seconds from a user's last turn to its embedding."""
 _LOOK_AGAIN_S = 1.0
-"""How long turns are left to another process that reads their session."""
+"""Seconds to leave turns to another process that is reading their session."""
 _SUMS = (
     "turns", "withheld", "unreadable", "calls", "tokens_in", "tokens_out", "proposed", "accepted", "promoted",
     "by_patterns",
@@ -40,17 +41,17 @@ _SUMS = (
 Owner = tuple[str, str]
 """A tenant and a user."""
 W = TypeVar("W")
-"""What is due for one user."""
+"""The work due for one user."""
 
 
 class _Due(NamedTuple, Generic[W]):
     work: W
     since: float
-    """When its wait began."""
+    """When the wait began."""
 
 
 class _Background(ABC, Generic[W]):
-    """Does what is due in a thread of its own, for the user who has waited longest. Thread-safe."""
+    """Process due work in a dedicated thread, longest-waiting user first. Thread-safe."""
 
     def __init__(self, name: str, wait_s: float) -> None:
         self._name, self._wait_s = name, wait_s
@@ -64,14 +65,14 @@ class _Background(ABC, Generic[W]):
 
     @abstractmethod
     def _do(self, owner: Owner, work: W) -> W | None:
-        """Do the work of a user; answers what of it is to be looked at again soon."""
+        """Do a user's work; return the part to look at again soon."""
 
     def _join(self, _earlier: W, later: W) -> W:
-        """Put together what was due for a user and what is due since."""
+        """Merge a user's pending work with newer work."""
         return later
 
     def stop(self) -> None:
-        """End as soon as the store allows. A call of a model that is under way is left to itself."""
+        """Stop as soon as the store allows. A model call in progress is abandoned."""
         with self._woken:
             self._is_stopped = True
             self._woken.notify()
@@ -100,13 +101,14 @@ class _Background(ABC, Generic[W]):
                 pass
         finally:
             with self._woken:
-                # A defect in one user's work ends this thread, and Python prints it; all others go on in another one.
+                # A defect in one user's work ends this thread, and Python prints it; the other users continue in a new
+                # thread.
                 self._thread = None
                 if self._due and not self._is_stopped:
                     self._start()
 
     def _attempt(self, owner: Owner, work: W) -> bool:
-        """Do the work of a user, or put it back; False where the store is being closed."""
+        """Do a user's work, or requeue it; False if the store is closing."""
         try:
             with cancellable(self._cancellation):
                 left = self._do(owner, work)
@@ -129,7 +131,7 @@ class _Background(ABC, Generic[W]):
             self._due[owner] = _Due(joined, time.monotonic() + again_s)
 
     def _take(self) -> tuple[Owner, W] | None:
-        """The user who has waited longest, once it is time; None when the store is closed."""
+        """Return the longest-waiting user once due; None when the store is closed."""
         with self._woken:
             while not self._is_stopped:
                 owner = min(self._due, key=lambda each: self._due[each].since, default=None)
@@ -143,18 +145,18 @@ class _Background(ABC, Generic[W]):
         return None
 
 
-# -- vectors ------------------------------------------------------------------------------------------
+# -- embedding ----------------------------------------------------------------------------------------
 
 
 class BackgroundEmbedding(_Background[None]):
-    """Makes the vectors of users whose entries have none yet."""
+    """Embeds the entries of users that have no vectors yet."""
 
     def __init__(self, ctx: Context, embedder: Embedder) -> None:
         super().__init__("embedding", EMBED_WAIT_S)
         self._ctx, self._embedder = ctx, embedder
 
     def notice(self, tenant_id: str, user_id: str) -> None:
-        """Entries of this user have no vectors yet."""
+        """Note that this user has entries without vectors."""
         self._add((tenant_id, user_id), None)
 
     def _do(self, owner: Owner, _work: None) -> None:
@@ -163,7 +165,7 @@ class BackgroundEmbedding(_Background[None]):
         embed_behind(self._ctx, self._embedder, *owner, entries_max=FOLLOWED_MAX)
 
 
-# -- reading by a model -------------------------------------------------------------------------------
+# -- extraction by a model ----------------------------------------------------------------------------
 
 
 class _Unread(NamedTuple):
@@ -172,24 +174,25 @@ class _Unread(NamedTuple):
 
 
 class BackgroundExtraction(_Background[_Unread]):
-    """Has a model read the turns of sessions. A session that another process is reading is looked at again soon, since
-    that one may have begun before the latest turn."""
+    """Extracts facts from sessions with a model. A session that another process is reading is checked again soon, since
+    that process may have started before the latest turn.
+    """
 
     def __init__(self, extract: Callable[..., ExtractionReport], wait_s: float) -> None:
         super().__init__("extraction", wait_s)
         self._extract = extract
         self._known: set[Owner] = set()
-        """Users of whom all sessions were looked at: an earlier process may have left something."""
+        """Users whose sessions were all checked once: an earlier process may have left some unread."""
         self._total: ExtractionReport | None = None
 
     @property
     def report(self) -> ExtractionReport | None:
-        """What it has read and spent so far; None before the first batch. `left` is of the sessions it read last."""
+        """The totals read and spent so far; None before the first batch. `left` counts the sessions read last."""
         with self._woken:
             return self._total
 
     def notice(self, scope: Scope, model: Any) -> None:
-        """Turns of this session are written, for this model to read."""
+        """Note that turns of this session are written and ready for this model."""
         from muniment.memory.extraction import EXTRACT_SESSION
 
         if scope.session_id != EXTRACT_SESSION:
@@ -212,7 +215,7 @@ class BackgroundExtraction(_Background[_Unread]):
 
 
 def _sum(total: ExtractionReport | None, report: ExtractionReport) -> ExtractionReport:
-    """What two reports come to: all that was done, and what is left as the newer one has it."""
+    """Add two reports; `left` comes from the newer one."""
     if total is None:
         return report
     sums = {name: getattr(total, name) + getattr(report, name) for name in _SUMS}

@@ -1,4 +1,4 @@
-"""A bank's handle: learned records listed, planned for, tidied; seeds chosen. Made by `Memory.bank`.
+"""A bank's handle: list learned records, apply plans, tidy, select seeds. Made by `Memory.bank`.
 
 bank = mem.bank(user_id="ana")
 for lesson in bank.lessons(stage="active"):
@@ -58,13 +58,13 @@ _LIVE = ("active", "pinned", "temporary")
 
 
 class BankQuery(Request):
-    """What is asked of a bank; each call names its part."""
+    """The arguments of a bank's methods; each call names the part it checks."""
 
     store: Annotated[str | None, one_of(get_args(Store), "{given!r:.40} is not a store")] = None
 
 
 class Bank:
-    """The learned memory of a user, an agent or the tenant. Thread-safe."""
+    """The learned memory of a user, an agent or a tenant. Thread-safe."""
 
     def __init__(self, ctx: Context, scope: Scope, owner: str) -> None:
         self._ctx = ctx
@@ -76,10 +76,10 @@ class Bank:
 
     @property
     def name(self) -> str:
-        """Whose bank it is: `user:ana`, `agent:solver`, `tenant`."""
+        """The bank's owner: `user:ana`, `agent:solver`, `tenant`."""
         return self._owner.removeprefix(BANK_PREFIX)
 
-    # -- looking --------------------------------------------------------------------------------------
+    # -- reading --------------------------------------------------------------------------------------
 
     def records(
         self,
@@ -102,7 +102,7 @@ class Bank:
         return read_listing("records", (str, str), read, list_query(limit=limit), cursor)
 
     def get(self, memory_id: str) -> StoredMemory:
-        """A record of this bank, whatever its standing."""
+        """A record of this bank, in any status."""
         found = None
         if isinstance(memory_id, str):
             found = self._ctx.engine.read(self._scope.tenant_id, lambda reader: self._find(reader, memory_id))
@@ -119,7 +119,7 @@ class Bank:
         return self._ctx.policy.learn.lessons.uses_max
 
     def reasoning_bank(self) -> ReasoningBank:
-        """Episodes and tactics of the bank as the contract's document."""
+        """The bank's episodes and tactics as a contract document."""
         items = [ReasoningMemory.from_wire(memory.record) for memory in self.records(kind="reasoning")]
         policy = self._ctx.policy.learn
         return ReasoningBank(
@@ -131,7 +131,7 @@ class Bank:
         )
 
     def reuse_buffer(self) -> ReuseBuffer:
-        """Seeds and tactics, apart, as the contract's document."""
+        """Seeds and tactics as a contract document."""
         seeds = [ReuseStateRecord.from_wire(memory.record) for memory in self.records(kind="seed")]
         tactics = [ConditionalTactic.from_wire(memory.record) for memory in self.records(kind="tactic")]
         policy = self._ctx.policy.learn
@@ -151,7 +151,7 @@ class Bank:
         return short_id(prefix, [self._scope.tenant_id, self._owner])
 
     def event_logs(self, *, limit: int | None = None, cursor: str | None = None) -> Listing[EventLog]:
-        """The logs of the runs that were learnt from, newest first."""
+        """The logs of the runs learned from, newest first."""
         from muniment.contracts.runs import EventLog
 
         return self._bodies("event_log", lambda body: EventLog.from_wire(body["event_log"]), "desc", limit, cursor)
@@ -176,9 +176,9 @@ class Bank:
         bucket_key: str | None = None,
         estimator: FlowEstimatorKind | None = None,
     ) -> FlowMapSnapshot:
-        """Where the runs that were logged in a window go wrong, and what interventions bring.
+        """Where logged runs in a window go wrong, and what interventions gain.
 
-        Of one bucket, or of all. Logs are read one by one, in memory that does not grow with their number.
+        For one bucket, or all. Logs are streamed, so memory use does not grow with their number.
         """
         from muniment.rules.flow_map import flow_map
 
@@ -193,7 +193,7 @@ class Bank:
         )
 
     def drafts(self, *, limit: int | None = None, cursor: str | None = None) -> Listing[DistillDraft]:
-        """The rules that folds have drafted, oldest first. A draft is in force nowhere: it waits for its tests."""
+        """The rules drafted by folds, oldest first. A draft has no effect until it passes its tests."""
         from muniment.contracts.rules import DistillDraft
 
         return self._bodies("draft", lambda body: DistillDraft.from_wire(body["draft"]), "asc", limit, cursor)
@@ -212,9 +212,10 @@ class Bank:
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Listing[Lesson]:
-        """What runs taught, and what came of it: of one stage, or all but the retired, oldest or newest first (`desc`).
+        """The lessons of one stage, or all but the retired ones, with their effects, oldest or newest first (`desc`).
 
-        `q`: words of its text, its condition or its id; `since`, `until`: learnt in that time; `around` a lesson.
+        `q` matches words of the text, the condition or the id; `since` and `until` bound when it was learned; `around`
+        is a lesson's id.
         """
         from muniment.core.listing import list_query, read_listing
         from muniment.learning.lessons import page_lessons
@@ -226,22 +227,22 @@ class Bank:
         return read_listing("lessons", (str, str), read, asked, cursor)
 
     def lesson(self, lesson_id: str) -> LessonStory:
-        """A lesson with its life: every change and why, the runs it came from, the runs that had it or did without."""
+        """A lesson's history: every change with its reason, its source runs, and the runs with and without it."""
         from muniment.learning.lessons import get_lesson
 
         return get_lesson(self._lessons, lesson_id)
 
     def sign_lesson(self, lesson_id: str, *, signed_by: str) -> LessonDecision:
-        """Answer for a lesson: it is active and stays so, and is measured all the same. `undo` takes the plan back.
+        """Sign a lesson: it becomes active and stays active, and is still measured. `undo` reverts the plan.
 
-        What is kept as a rule alone is promoted, where its rulebook has seen enough of it.
+        A lesson that is kept only as a rule is promoted, once its rulebook has enough evidence.
         """
         from muniment.handles.bank_lessons import sign_lesson
 
         return sign_lesson(self._ctx, self._scope, self._owner, lesson_id, signed_by=signed_by)
 
     def drop_lesson(self, lesson_id: str, *, reason: str, signed_by: str | None = None) -> LessonDecision:
-        """Hand a lesson to nobody any more. `undo` takes the plan back; a rule that went with it, `rollback`."""
+        """Withdraw a lesson from all runs. `undo` reverts the plan; `rollback` restores a rule retired with it."""
         from muniment.handles.bank_lessons import drop_lesson
 
         return drop_lesson(self._ctx, self._scope, self._owner, lesson_id, reason=reason, signed_by=signed_by)
@@ -252,7 +253,7 @@ class Bank:
 
         return lesson_bank(self._ctx, self._scope.tenant_id, self._owner)
 
-    # -- lessons that somebody writes -----------------------------------------------------------------
+    # -- hand-written lessons -------------------------------------------------------------------------
 
     def add_lesson(
         self,
@@ -263,11 +264,11 @@ class Bank:
         intent: IntentParts | Mapping[str, Any] | None = None,
         bucket_key: str | None = None,
     ) -> AddedLesson:
-        """Add a lesson of your own: a sentence, the events or runs that show it, and when it holds, in words or as a
-        predicate. It is tried like any other; the same twice is once.
+        """Add a hand-written lesson: a sentence, the events or runs that show it, and when it applies, in words or as a
+        predicate. It is tried like any other lesson; adding it twice has no further effect.
 
-        What it names must stand in its evidence; without any, its trial alone decides. It is kept for `intent`, else
-        for the kind of work of the runs it cites. One that does not hold is a `LessonRefused`.
+        Names in the text must occur in its evidence; without evidence, its trial alone decides. It is kept for
+        `intent`, or else for the kind of work of the runs it cites. An invalid lesson raises `LessonRefused`.
         """
         from muniment.learning.lesson_adding import add_lesson
 
@@ -275,7 +276,9 @@ class Bank:
         return add_lesson(*place, text, evidence=evidence, when=when, intent=intent, bucket_key=bucket_key)
 
     def lesson_reports(self, *, limit: int | None = None, cursor: str | None = None) -> Listing[LessonReport]:
-        """What a model made of runs, newest first: what it proposed, what was refused and why, and what it took."""
+        """A model's reports on runs, newest first: what it proposed, what was refused and why, and what was
+        accepted.
+        """
         from muniment.learning._lesson_writing import LessonReport
 
         return self._bodies("lesson_report", lambda body: LessonReport.from_wire(body["report"]), "desc", limit, cursor)
@@ -285,13 +288,13 @@ class Bank:
     def plan(
         self, plan: MemoryActionPlan | Mapping[str, Any] | Iterable[Any], *, payloads: Mapping[str, Any] | None = None
     ) -> MemoryActionPlan:
-        """Keep a plan; nothing happens until it is applied. An action may hold its `payload` itself."""
+        """Store a plan without applying it. An action may carry its own `payload`."""
         from muniment.learning.plans import make_plan
 
         return make_plan(self._ctx, self._scope, bank_level(self._owner), plan, payloads)
 
     def apply(self, plan_id: str, *, dry_run: bool = False) -> Applied:
-        """Apply a plan, all of it or nothing; every action leaves a record. Applying twice is applying once."""
+        """Apply a plan, all of it or nothing; every action leaves a record. Applying twice has no further effect."""
         from muniment.learning.plans import apply_plan
         from muniment.learning.tidying import bank_length, tidy_sometimes
 
@@ -302,7 +305,7 @@ class Bank:
         return applied
 
     def undo(self, plan_id: str) -> tuple[MemoryActionRecord, ...]:
-        """Take an applied plan back, unless what it touched was changed since."""
+        """Revert an applied plan, unless a record it touched has changed since."""
         from muniment.learning.plans import undo
 
         return undo(self._ctx, self._scope.tenant_id, (self._owner,), plan_id)
@@ -318,13 +321,13 @@ class Bank:
         return read_listing("plans", (str, str), read, list_query(limit=limit), cursor)
 
     def get_plan(self, plan_id: str) -> PlanState:
-        """A plan of this bank as it stands, with the records of what was done."""
+        """A plan of this bank with its current state and the records of its actions."""
         from muniment.learning.plans import get_plan
 
         return get_plan(self._ctx, self._scope.tenant_id, (self._owner,), plan_id)
 
     def tidy(self) -> tuple[MemoryActionRecord, ...]:
-        """Retire what has run out, and what is too much for its store, by a plan of its own; answers its records."""
+        """Retire expired records and those over their store's limit, in a separate plan; returns its records."""
         from muniment.learning.tidying import tidy
 
         return tidy(self._ctx, self._scope.tenant_id, self._owner)
@@ -334,7 +337,7 @@ class Bank:
     def select_seed(
         self, *, bucket_key: str | None = None, tags: Sequence[str] = ()
     ) -> tuple[ReuseSelectMeta, tuple[PuctTerms, ...]]:
-        """The seed to start from by PUCT, of a bucket or of all, with every term of every seed."""
+        """Select the seed to start from by PUCT, within a bucket or all, with every term of every seed."""
         from muniment.learning.keys import has_expired
         from muniment.learning.puct import SeedState, select_seed
         from muniment.learning.recalling import bucket_given
@@ -351,7 +354,7 @@ class Bank:
 
 
 def kinds_asked(store: Any, kind: Any) -> list[MemoryKind]:
-    """The kinds of records that a question is about, checked."""
+    """The requested record kinds, checked."""
     checked(BankQuery, store=store)
     wanted = [each for stored, kinds in STORES.items() if store in (None, stored) for each in kinds]
     if kind is not None and kind not in wanted:
@@ -360,13 +363,13 @@ def kinds_asked(store: Any, kind: Any) -> list[MemoryKind]:
 
 
 def _fits(memory: StoredMemory, bucket_key: str | None, tags: Sequence[str]) -> bool:
-    """Is the seed of this bucket (one without a bucket is of all), and has it all these tags?"""
+    """True if the seed fits this bucket (one without a bucket fits all) and has all these tags."""
     held = memory.record.get("tags")
     own = {each for each in held if isinstance(each, str)} if isinstance(held, list) else set()
     return (bucket_key is None or memory.record.get("bucket_key") in (None, bucket_key)) and set(tags) <= own
 
 
 def _rewards(memory: StoredMemory) -> tuple[float, ...]:
-    """The rewards of the runs that started from the seed: passes count 1."""
+    """The rewards of the runs started from the seed; a pass counts 1."""
     tally = memory.with_tally
     return (1.0,) * tally.passes + (0.0,) * (tally.n - tally.passes)

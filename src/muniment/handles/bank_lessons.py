@@ -1,7 +1,7 @@
-"""Lessons of a bank's handle: read with the runs of tactics and of rules, signed, dropped.
+"""Lessons of a bank's handle: read with the runs of tactics and rules, signed, dropped.
 
-A signature and a drop are ordinary plans on a tactic (PIN, RETIRE), so that `undo` takes them back. A rule is promoted
-or retired by its rulebook, which asks what it always asks.
+A signature and a drop are ordinary plans on a tactic (PIN, RETIRE), so `undo` reverts them. A rule is promoted or
+retired by its rulebook, with the rulebook's usual checks.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ __all__ = ["drop_lesson", "lesson_bank", "sign_lesson"]
 
 
 def lesson_bank(ctx: Context, tenant_id: str, owner: str) -> LessonBank:
-    """A bank's lessons, with the runs of both rooms."""
+    """A bank's lessons, with the runs of both tactics and rules."""
     policy = ctx.policy.learn.lessons
-    read: dict[str | None, Sequence[LessonUse]] = {}  # by kind of work: one question answers for a page of its lessons
+    read: dict[str | None, Sequence[LessonUse]] = {}  # by kind of work: one query serves a page of lessons
 
     def uses_of(reader: Reader, memory: StoredMemory) -> Sequence[LessonUse]:
         if memory.kind == "rule":
@@ -49,7 +49,7 @@ def lesson_bank(ctx: Context, tenant_id: str, owner: str) -> LessonBank:
 
 
 def _use_of(use: RuleUse) -> LessonUse:
-    """A run of a rule as a run of the lesson that it is kept as."""
+    """Convert a rule's run to a run of the corresponding lesson."""
     plain: dict[str, Any] = {
         "memory_id": use.rule_id,
         "trace_id": use.trace_id,
@@ -65,7 +65,7 @@ def _use_of(use: RuleUse) -> LessonUse:
 
 
 def sign_lesson(ctx: Context, scope: Scope, owner: str, lesson_id: Any, *, signed_by: Any) -> LessonDecision:
-    """A person answers for a lesson: it stays active. A rule is promoted."""
+    """Sign a lesson so that it stays active. A rule is promoted."""
     if signed_by is None:
         raise InvalidInput("somebody signs", path="$.signed_by", hint="give a name")
     signer = checked(SignedRequest, signed_by=signed_by).signed_by
@@ -93,7 +93,7 @@ def sign_lesson(ctx: Context, scope: Scope, owner: str, lesson_id: Any, *, signe
 def drop_lesson(
     ctx: Context, scope: Scope, owner: str, lesson_id: Any, *, reason: Any, signed_by: Any
 ) -> LessonDecision:
-    """Retire a lesson's tactic or rule: nobody is handed it any more."""
+    """Retire a lesson's tactic or rule, so that no run receives it."""
     asked = checked(SignedRequest, signed_by=signed_by, reason=reason)
     why = asked.reason.strip()
     if not why:
@@ -127,7 +127,7 @@ def _decided(bank: LessonBank, kept: KeptLesson, **told: str) -> LessonDecision:
 
 
 def _planned(bank: LessonBank, op: str, memory_id: str, reasons: tuple[str, str]) -> str:
-    """A plan of one action, made and carried out; it is forgotten with the record it is about, since it holds words."""
+    """Make and apply a plan of one action. It is forgotten with its record, since it holds content."""
     action = {"op": op, "target_store": "ReuseBuffer", "target_ids": [memory_id], "reason_keys": list(reasons)}
 
     def work(tx: Transaction) -> str:

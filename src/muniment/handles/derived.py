@@ -1,7 +1,7 @@
-"""Everything that is derived from the ledger: the core's own kinds of item, and those of installed packages.
+"""Everything derived from the ledger: the core's own kinds of item, and those of installed packages.
 
-A package adds kinds through the entry point `muniment.projections`, as learning, rules and research do; they are
-rebuilt, exported, verified and forgotten like the core's. A kind that nobody declares cannot be written.
+A package adds kinds through the entry point `muniment.projections`, as learning, rules and research do. They are
+rebuilt, exported, verified and forgotten like the core's. A kind that no package declares cannot be written.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ _CORE = (
     Derivation("receipt", without=_unchanged, fault=receipt_fault),
     Derivation("build", without=erased, fault=build_fault),
     Derivation("answer", without=erased, listens=frozenset({"message"}), project=project_answer),
-    Derivation("seal", without=erased),  # of dumps of version 0.1: kept as they are, read by nothing
+    Derivation("seal", without=erased),  # in dumps of version 0.1: kept unchanged, never read
     Derivation("snapshot", without=erased, id_of_run=snapshots_id),
     of_patches("working_state", state_without, project_state, STATE_PATCHED, copies=False),
     of_patches(
@@ -99,12 +99,12 @@ _CORE = (
 
 @cache
 def derivations() -> Mapping[str, Derivation]:
-    """Every kind of item that this installation knows."""
+    """Every kind of item known to this installation."""
     return declare(*_CORE, *(each for package in load_projections() for each in package.kinds))
 
 
 def derived(kinds: Mapping[str, Derivation] | None = None) -> Derived:
-    """What a store is opened with."""
+    """The derivations that a store is opened with."""
     return Derived(
         kinds=derivations() if kinds is None else kinds,
         index=RecallIndex(),
@@ -123,13 +123,13 @@ def new_context(
     counter: TokenCounter | None = None,
     kinds: Mapping[str, Derivation] | None = None,
 ) -> Context:
-    """The context of a store whose ledger is derived from by every room."""
+    """Create the context of a store whose ledger every room derives from."""
     loaded: Callable[[], Derived] = lambda: derived(kinds)  # noqa: E731
     return Context(engine, policy, clock, ids, derived=loaded, embedder=embedder, counter=counter)
 
 
 def check_dump(source: Source) -> Dump:
-    """Read a dump to its end; raises for the first thing wrong, in its form, its chains or what its items claim."""
+    """Read a dump to its end; raises for the first fault in its form, its chains or its items."""
     from muniment.store import dumps
 
     checks = [package.check_dump() for package in load_projections() if package.check_dump is not None]

@@ -1,4 +1,4 @@
-"""What a caller asks to be forgotten, checked: one thing, in one tenant. It erases nothing."""
+"""Validation of forget requests: one selector, in one tenant. Erases nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TOGETHER = (
     {"event"}, {"fact"}, {"session"}, {"user_id"}, {"tenant"},
     {"session", "user_id"}, {"event", "user_id"}, {"fact", "user_id"},
 )  # fmt: skip
-"""What may be named together."""
+"""Selectors that may be combined."""
 
 
 def selector_of(
@@ -28,7 +28,7 @@ def selector_of(
     tenant: str | None,
     tenant_id: str,
 ) -> tuple[str, Selector]:
-    """The tenant, and what of it."""
+    """Return the tenant and the selector within it."""
     from muniment.store.forget import Selector
 
     named = {"event": event, "fact": fact, "session": session, "user_id": user_id, "tenant": tenant}

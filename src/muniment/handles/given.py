@@ -1,4 +1,4 @@
-"""What callers hand to a run, read before anything is written: its opening, events of many, stop reasons."""
+"""Readers for what callers pass to a run: its opening, batched events, stop reasons. Nothing is written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["answer_given", "check_stop_reason", "event_given", "opening_given", 
 
 
 def opening_given(ctx: Context, said: dict[str, Any]) -> Admitted:
-    """The run's first entry, admitted; what is wrong with it is reported under the names of `Memory.run`."""
+    """The run's first entry, admitted; errors use the parameter names of `Memory.run`."""
     from muniment.store.admission import admit
     from muniment.store.append import opening_draft
 
@@ -37,7 +37,7 @@ def _said_path(path: str) -> str:
 
 
 def event_given(event: Any, index: int, cite: Callable[[Any, Any, Any, str], Cited]) -> Any:
-    """An event of many, with what it cites of its `build`; `cite` takes role, content, build and path."""
+    """One event of a batch, with the citations of its `build`; `cite` takes role, content, build and path."""
     if isinstance(event, EntryDraft):
         event = event if event.cited is None else event.to_wire()
     if not isinstance(event, Mapping):
@@ -55,7 +55,7 @@ def event_given(event: Any, index: int, cite: Callable[[Any, Any, Any, str], Cit
 
 
 def answer_given(drafts: list[EntryDraft], build: Any, cite: Callable[[Any, Any, Any, str], Cited]) -> list[EntryDraft]:
-    """The drafts of a conversation; with a `build`, the last answer among them with what it cites of it."""
+    """The drafts of a conversation; given a `build`, the last answer carries its citations."""
     if build is None:
         return drafts
     from muniment.packets.recording import last_answer
@@ -65,7 +65,7 @@ def answer_given(drafts: list[EntryDraft], build: Any, cite: Callable[[Any, Any,
 
 
 def check_stop_reason(stop_reason: Any) -> None:
-    """Refuse what is not one of the reasons for which a run ends."""
+    """Raise unless it is one of a run's stop reasons."""
     if stop_reason not in STOP_REASONS:
         is_text = isinstance(stop_reason, str)
         shown = repr(stop_reason[:60]) if is_text else f"a value of type {type(stop_reason).__name__}"
@@ -75,7 +75,7 @@ def check_stop_reason(stop_reason: Any) -> None:
 
 
 def plain(given: Any) -> Any:
-    """Real dicts and lists of what callers give; what is neither is refused later, by the record."""
+    """Convert what callers give to real dicts and lists; anything else is refused later, by the record."""
     if isinstance(given, Mapping):
         return dict(given)
     if isinstance(given, Iterable) and not isinstance(given, str | bytes | list | tuple):

@@ -1,7 +1,7 @@
 """The front door: `open` a store, get a `Memory`, start runs.
 
-Here are the verbs that most callers use. What belongs to the ledger, to long runs, to learning and to the store as a
-whole stands on handles of its own: `mem.ledger`, `mem.log`, `mem.learning`, `mem.store`.
+These are the methods most callers use. The ledger, long runs, learning and the store as a whole have handles of their
+own: `mem.ledger`, `mem.log`, `mem.learning`, `mem.store`.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from muniment.store.ledger import Receipt, RunState
     from muniment.store.reports import ImportReport, VerifyReport
 
-# What a process does not need to open a store and to search is imported by what does need it (decision 0001).
+# Whatever a process does not need to open a store and to search is imported where it is needed (decision 0001).
 
 __all__ = ["Memory", "granted", "open"]
 
@@ -93,21 +93,21 @@ def open(
 
     `durability` is "normal" (survives a crash of the process), "full" (survives power loss) or "replicated" (survives
     the loss of a PostgreSQL server: a replica has confirmed it). `embedder` adds search by meaning to search by words:
-    "e5-small", "onnx:<folder>", "openai:<base_url>#<model>" or an object of your own. `tokens` names what counts
-    tokens; "auto" is exact where a tokenizer is installed. `grader` is what `run.verify` asks, and `extract` a model
-    that proposes facts: an address, a function of messages, or a client and the name of its model. It reads turns in
-    the background, and in `extract_pending` where that is given none. `lessons` is a model that writes lessons of
-    judged runs: an address, or a function of messages. `proof_key` says where a key lies that is kept outside the
-    store, "file:<path>", "env:<NAME>" or a function that answers one: builds and receipts are proven with it, so that
-    nobody who writes the file can alter one unnoticed. With `otel` what is asked of it is told to OpenTelemetry.
-    `timezone` ("Europe/Berlin") says on which day something is said or asked where no time has an offset of its own.
+    "e5-small", "onnx:<folder>", "openai:<base_url>#<model>" or an object of your own. `tokens` names the token counter;
+    "auto" is exact where a tokenizer is installed. `grader` is used by `run.verify`, and `extract` is a model that
+    proposes facts: an address, a function of messages, or a client and the name of its model. It reads turns in the
+    background, and is the default model of `extract_pending`. `lessons` is a model that writes lessons from judged
+    runs: an address, or a function of messages. `proof_key` locates a key kept outside the store: "file:<path>",
+    "env:<NAME>" or a function that returns one. Builds and receipts are proven with it, so that nobody with write
+    access to the file can alter one unnoticed. `otel` traces memory operations with OpenTelemetry. `timezone`
+    ("Europe/Berlin") sets the day of times that have no UTC offset.
     """
     if not isinstance(target, str | PathLike):
         raise InvalidInput(f"a store is named by a path or URL, not {type(target).__name__}", path="$.target")
     if clock is not None and not callable(clock):
         raise InvalidInput("clock should be a function that returns the present", path="$.clock")
     check_ports(ids, tokens)
-    # before the store is opened, so that nothing is left open behind an error
+    # before the store is opened, so that an error leaves nothing open
     chosen = None if policy is None else policy_given(policy)
     check_lessons(lessons)
     zone = None if timezone is None else zone_given(timezone)
@@ -152,7 +152,7 @@ def open(
 
 
 def _derived() -> Derived:
-    """What the rooms derive from the ledger: loaded by the first write, no search needs it."""
+    """The derivations of all rooms: loaded by the first write, since no search needs them."""
     from muniment.handles.derived import derived
 
     return derived()
@@ -168,7 +168,7 @@ def granted(grants: Iterable[str]) -> frozenset[str]:
 
 
 def _budgets(given: Mapping[str, float] | None) -> dict[str, Any] | None:
-    """What a run may use, by name."""
+    """A run's budgets by name."""
     if given is None:
         return None
     sound = isinstance(given, Mapping) and all(
@@ -183,12 +183,12 @@ def _budgets(given: Mapping[str, float] | None) -> dict[str, Any] | None:
 
 
 class Memory:
-    """A store and what can be done with it. Thread-safe; several processes may share one file or server."""
+    """A store and its operations. Thread-safe; several processes may share one file or server."""
 
     _user_id: str | None = None
-    """The user whom alone it is of: of a connection whose key is for one user."""
+    """The only user it covers: set for a connection whose key is for one user."""
     _is_near = True
-    """Whether the store is opened in this process."""
+    """True if the store is opened in this process."""
 
     def __init__(self, context: Context) -> None:
         self._ctx = context
@@ -204,12 +204,12 @@ class Memory:
 
     @property
     def info(self) -> EngineInfo:
-        """Which engine, where, how durable."""
+        """The engine, its location and its durability."""
         return self._ctx.engine.info
 
     @property
     def policy(self) -> Policy:
-        """The policy that the store was opened with."""
+        """The policy the store was opened with."""
         return self._ctx.policy
 
     # -- further handles ------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ class Memory:
 
     @cached_property
     def log(self) -> MemoryLog:
-        """Any run by its id: how it stands, its snapshots, its narrative; and how runs drift."""
+        """Any run by its id: its state, its snapshots, its narrative; and drift across runs."""
         from muniment.handles.memory_log import MemoryLog
 
         return MemoryLog(self._ctx)
@@ -238,7 +238,7 @@ class Memory:
 
     @cached_property
     def store(self) -> MemoryStore:
-        """The tenants and users, documents brought in at once, and upkeep: rebuild, reembed, scrub."""
+        """The tenants and users, bulk document loading, and upkeep: rebuild, reembed, scrub."""
         from muniment.handles.memory_store import MemoryStore
 
         return MemoryStore(self._ctx)
@@ -259,10 +259,11 @@ class Memory:
         grants: Iterable[Literal["agent", "tenant"]] = (),
         budgets: Mapping[str, float] | None = None,
     ) -> Run:
-        """A run in a scope. Session and run ids are minted unless given; a run id that exists is taken up again.
+        """Start or reopen a run in a scope. Session and run ids are minted unless given; an existing run id is
+        continued.
 
-        `grants` are the levels above the user's at which it may write. What a run is for (`objective`,
-        `done_definition`) and what it may use (`budgets`, such as tokens or steps) is said when it starts and pinned.
+        `grants` are the levels above the user's at which it may write. The run's purpose (`objective`,
+        `done_definition`) and limits (`budgets`, such as tokens or steps) are recorded when it starts and pinned.
         """
         if isinstance(user_id, str) and is_reserved(user_id):
             raise InvalidInput(
@@ -300,9 +301,10 @@ class Memory:
         cursor: str | None = None,
         tenant_id: str = DEFAULT_TENANT,
     ) -> Listing[RunState]:
-        """The runs of a user, or of the tenant, as they stand, oldest first or newest (`desc`): all, or so many.
+        """The runs of a user, or of the tenant, in their current state, oldest first or newest (`desc`): all, or at
+        most `limit`.
 
-        `since`, `until`: begun in that time; `q`: words of the objective, the task's type or the id; `around` a run.
+        `since`, `until`: started in that time; `q`: words of the objective, the task's type or the id; `around` a run.
         """
         from muniment.core.listing import list_query, read_listing
         from muniment.runs.snapshots import page_runs
@@ -318,10 +320,10 @@ class Memory:
         return read_listing("runs", (str, str), read, asked, cursor, count)
 
     def resume(self, run_id: str, *, repair: bool = False, tenant_id: str = DEFAULT_TENANT) -> Resumed[Run]:
-        """A run taken up again: its handle, and its log from the latest snapshot that holds and what came after it.
+        """Reopen a run: its handle, and its log from the latest valid snapshot with everything after it.
 
-        `repair` takes up a run that is locked (else `RunLocked`), to put it right by new entries and `unlock` it. One
-        that has ended is a `RunFinished`.
+        `repair` opens a locked run (else `RunLocked`), so that new entries can correct it before `unlock`. A run that
+        has ended raises `RunFinished`.
         """
         from muniment.runs import snapshots as run_snapshots
 
@@ -339,12 +341,12 @@ class Memory:
         tenant_id: str = DEFAULT_TENANT,
         progress: Callable[[int], None] | None = None,
     ) -> ExtractionReport:
-        """Read what users said and no model has read yet, of one user or of all, and propose facts from it.
+        """Read users' turns that no model has read yet, of one user or of all, and propose facts from them.
 
-        `model` is an address (`openai:http://localhost:8080/v1#qwen`), a function of the messages of a chat, or an
-        object that reads; the store's own unless it is given, and the rules alone where there is none. `budget` is a
-        number of calls, or limits by name (calls, turns, tokens, tokens_in, tokens_out, usd). Where one is reached it
-        stops; called again, by whichever process, it goes on from there.
+        `model` is an address (`openai:http://localhost:8080/v1#qwen`), a function of chat messages, or an extractor
+        object. It defaults to the store's own model, or to the rules alone if there is none. `budget` is a number of
+        calls, or limits by name (calls, turns, tokens, tokens_in, tokens_out, usd). Extraction stops at a limit; the
+        next call, in any process, continues from there.
         """
         return self._extract(model=model, budget=budget, user_id=user_id, tenant_id=tenant_id, progress=progress)
 
@@ -371,7 +373,7 @@ class Memory:
 
         def done(user: str, is_stopped: bool) -> None:
             if user in runs and runs[user].state() is not None:
-                with cancellable(None):  # also where the work was stopped
+                with cancellable(None):  # also if the work was stopped
                     runs[user].finish("BUDGET_EXCEEDED" if is_stopped else "OBJECTIVE_ACHIEVED")
 
         if user_id is not None and (not isinstance(user_id, str) or is_reserved(user_id)):
@@ -398,10 +400,10 @@ class Memory:
         purpose: Purpose | None = None,
         tenant_id: str = DEFAULT_TENANT,
     ) -> Profile:
-        """Who a user is, in their own words: dated sentences with their events, within `max_tokens`.
+        """A user's self-description in their own words: dated sentences with their events, within `max_tokens`.
 
-        What protects the user and what they asked for lastingly comes first, then the newest of what else they said of
-        themselves; it is printed oldest first. With a `purpose`, what the policy allows a packet for it to carry. Empty
+        Protective statements and lasting requests come first, then the user's newest other statements about themselves;
+        the text is printed oldest first. With a `purpose`, limited to what the policy allows in a packet for it. Empty
         for a user who said nothing.
         """
         from muniment.memory.profile import read_profile
@@ -409,7 +411,7 @@ class Memory:
         return read_profile(self._ctx, tenant_id, user_id, max_tokens, purpose=purpose)
 
     def _start_background(self) -> Noticing:
-        """What reads turns of this store in the background; it is made once."""
+        """Start the store's background reader of turns, once."""
         from muniment.handles.background import BackgroundExtraction
 
         if self._ctx.background is None:
@@ -420,7 +422,7 @@ class Memory:
     # -- documents, research, learning ----------------------------------------------------------------
 
     def corpus(self, corpus_id: str, *, tenant_id: str = DEFAULT_TENANT, user_id: str | None = None) -> Corpus:
-        """The documents of this name that the tenant shares or, with `user_id`, those that are the user's own."""
+        """The documents of this name that the tenant shares or, with `user_id`, the user's own."""
         from muniment.memory.corpus import Corpus
 
         return Corpus(self._ctx, corpus_id, tenant_id, user_id)
@@ -439,8 +441,8 @@ class Memory:
         directory: str | PathLike[str] | None = None,
         tenant_id: str = DEFAULT_TENANT,
     ) -> Study:
-        """Start a research run: a question, and what bounds it. Its files lie in `directory`, by default
-        `${XDG_CONFIG_HOME:-~/.config}/opencode/research-runs/<run_id>`. `agent_types` are the agents that exist.
+        """Start a research run: a question and its limits. Its files lie in `directory`, by default
+        `${XDG_CONFIG_HOME:-~/.config}/opencode/research-runs/<run_id>`. `agent_types` are the available agents.
         """
         require_room("research", "a research run")
         from muniment.handles.study import TASK_TYPE, start_study
@@ -472,7 +474,7 @@ class Memory:
     def open_research(
         self, run_id: str, *, directory: str | PathLike[str] | None = None, tenant_id: str = DEFAULT_TENANT
     ) -> Study:
-        """A research run taken up again, by whichever process; `directory` where its files have been moved."""
+        """Reopen a research run, from any process; `directory` is needed if its files have moved."""
         require_room("research", "a research run")
         from muniment.handles.study import open_study
         from muniment.runs.snapshots import get_run
@@ -481,7 +483,7 @@ class Memory:
         return open_study(self._ctx, Run(self._ctx, state.scope, state.task_type, None, None), directory)
 
     def bank(self, *, user_id: str | None = None, agent_id: str | None = None, tenant_id: str = DEFAULT_TENANT) -> Bank:
-        """What was learnt from verified runs: of a user, of an agent or, without either, of the whole tenant."""
+        """The memory learned from verified runs: of a user, of an agent or, without either, of the whole tenant."""
         require_room("learning", "a bank")
         from muniment.handles.bank import Bank
         from muniment.handles.memory_learning import name_bank
@@ -501,20 +503,22 @@ class Memory:
     ) -> Listing[Lesson]:
         """The lessons of a user, of an agent or, without either, of the tenant, with their measured effects.
 
-        A lesson was written by a person or a model, or is a rule that runs taught, or the draft of one. Those of one
-        `stage`, or all but the retired, oldest first.
+        A lesson was written by a person or a model, or is a rule learned from runs, or the draft of one. Limited to one
+        `stage`, or all but the retired ones, oldest first.
         """
         bank = self.bank(user_id=user_id, agent_id=agent_id, tenant_id=tenant_id)
         return bank.lessons(stage=stage, limit=limit, cursor=cursor)
 
     def undo(self, plan_id: str, *, tenant_id: str = DEFAULT_TENANT) -> tuple[MemoryActionRecord, ...]:
-        """Take an applied plan back, whichever bank it changed, unless a record it touched was changed since."""
+        """Revert an applied plan, whichever bank it changed, unless a record it touched has changed since."""
         return self.learning.bank_of(plan_id, tenant_id=tenant_id).undo(plan_id)
 
     def rulebook(
         self, *, user_id: str | None = None, agent_id: str | None = None, tenant_id: str = DEFAULT_TENANT
     ) -> Rulebook:
-        """The rules of a user, of an agent or, without either, of the whole tenant: their tests, trials and figures."""
+        """The rules of a user, of an agent or, without either, of the whole tenant: their tests, trials and
+        statistics.
+        """
         require_room("rules", "a rulebook")
         from muniment.handles.memory_learning import name_bank
         from muniment.handles.rulebook import Rulebook
@@ -533,11 +537,11 @@ class Memory:
         lessons: Any = None,
         **scope: Any,
     ) -> Runner:
-        """Something that runs an agent on tasks, recalls for it, has its output verified, and learns.
+        """A runner that runs an agent on tasks with recall, has its output verified, and learns.
 
-        `executor` is where attempts run: threads of their own unless given. `router` says how far to go with a task:
-        a function of a `RouteRequest`, or True for `learning.route` over this runner's bank. `lessons` is a model that
-        writes lessons of its runs, where it is another than the store's.
+        `executor` runs the attempts; the default is dedicated threads. `router` decides how much effort a task gets: a
+        function of a `RouteRequest`, or True for `learning.route` over this runner's bank. `lessons` is a model that
+        writes lessons from its runs, if it differs from the store's.
         """
         require_room("learning", "a runner")
         from muniment.handles.runner import Runner
@@ -547,16 +551,16 @@ class Memory:
     # -- builds ---------------------------------------------------------------------------------------
 
     def replay(self, build_id: str, *, tenant_id: str = DEFAULT_TENANT) -> Build:
-        """A build composed again from what it was made of, whatever was written since: the same bytes, or an error.
+        """Recompose a build from its recorded inputs, whatever was written since: the same bytes, or an error.
 
-        `Forgotten`, with the receipt's id, where something it held was erased.
+        Raises `Forgotten`, with the receipt's id, if something it held was erased.
         """
         from muniment.packets import builds
 
         return builds.load_build(self._ctx, tenant_id, build_id)
 
     def diff(self, a: str, b: str, *, tenant_id: str = DEFAULT_TENANT) -> BuildDiff:
-        """What changed between two builds, and why."""
+        """The differences between two builds, with reasons."""
         from muniment.packets.compare import diff_builds
 
         def why_no_rule(rule_id: str) -> str | None:
@@ -569,7 +573,9 @@ class Memory:
     def compare(
         self, build_id: str, policy: str | Policy | Mapping[str, Any], *, tenant_id: str = DEFAULT_TENANT
     ) -> BuildDiff:
-        """What a kept build would have been under another policy, on the same request and candidates."""
+        """Recompose a kept build under another policy, from the same request and candidates, and return the
+        differences.
+        """
         from muniment.packets.builds import recompose
         from muniment.packets.compare import diff_builds
 
@@ -580,9 +586,9 @@ class Memory:
     def why(
         self, text: str, *, looked_max: int = 1000, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT
     ) -> list[Telling]:
-        """Which builds told a model this text, newest first: from which event, under which policy.
+        """The builds that gave a model this text, newest first: from which event, under which policy.
 
-        It looks through the newest `looked_max` builds and as many answers, of all there are.
+        Searches the newest `looked_max` builds and as many answers.
         """
         from muniment.packets.why import trace_text
 
@@ -599,11 +605,11 @@ class Memory:
         entries_max: int | None = None,
         resume: str | None = None,
     ) -> VerifyReport:
-        """Walk the hash chains of one tenant, or of all, and make again what was derived from them: the report names
-        the first broken link of each session, and every item, link and index that is not what the ledger gives.
+        """Walk the hash chains of one tenant, or of all, and rebuild what was derived from them. The report names the
+        first broken link of each session, and every item, link and index that differs from what the ledger yields.
 
-        `quick` walks a sample of the sessions, makes nothing again, and says so. With `entries_max` it stops behind so
-        many entries, and the report's `resume` is where to go on: give it back, until it is None.
+        `quick` walks a sample of the sessions, rebuilds nothing, and says so. With `entries_max` it stops after that
+        many entries; pass the report's `resume` to continue, until it is None.
         """
         from muniment.store.verify import verify
 
@@ -620,7 +626,9 @@ class Memory:
         tenant: str | None = None,
         tenant_id: str = DEFAULT_TENANT,
     ) -> Receipt:
-        """Erase an event, a fact, a session, a user or a tenant, and all that was derived; answers the receipt."""
+        """Erase an event, a fact, a session, a user or a tenant, and everything derived from it; returns the
+        receipt.
+        """
         from muniment.handles.forget_request import selector_of
         from muniment.store import forget as forgetting
 
@@ -632,7 +640,7 @@ class Memory:
     def export(
         self, *, tenant_id: str = DEFAULT_TENANT, user_id: str | None = None, session_id: str | None = None
     ) -> Iterator[bytes]:
-        """Everything in a scope as JSON lines, in flat memory."""
+        """Everything in a scope as JSON lines, in constant memory."""
         from muniment.store import transfer
 
         return transfer.export_lines(self._ctx, tenant_id, user_id, session_id)
@@ -643,7 +651,7 @@ class Memory:
         *,
         progress: Callable[[int], None] | None = None,
     ) -> ImportReport:
-        """Bring in a dump (a path, its lines, or a function that opens them), checked before anything is written."""
+        """Import a dump (a path, its lines, or a function that opens them), checked before anything is written."""
         from muniment.handles.derived import check_dump
         from muniment.store import transfer
 
@@ -651,5 +659,5 @@ class Memory:
         return transfer.import_dump(self._ctx, dump, progress)
 
     def close(self) -> None:
-        """Release the store, once what was appended here is indexed. Everything acknowledged is already kept."""
+        """Close the store, once what was appended here is indexed. Everything acknowledged is already stored."""
         self._ctx.close()

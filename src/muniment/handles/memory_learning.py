@@ -1,4 +1,4 @@
-"""What verified runs taught, by the id of a run or a record, and how tasks are best tried."""
+"""Learning across runs, by the id of a run or a record, and routing of tasks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["MemoryLearning", "name_bank"]
 
 
 def name_bank(user_id: str | None, agent_id: str | None, tenant_id: str) -> tuple[Scope, str]:
-    """The scope and the owner of the bank, and of the rulebook, of a user, an agent or the tenant."""
+    """The scope and the owner of the bank and rulebook of a user, an agent or the tenant."""
     from muniment.core.scope import bank_owner
 
     if user_id is not None and agent_id is not None:
@@ -56,7 +56,9 @@ class MemoryLearning:
         tenant_id: str = DEFAULT_TENANT,
         **more: Any,
     ) -> RouteDecision:
-        """How to try a task, by the runs of its bucket (and `intent`); `more` are fields of a `RouteRequest`."""
+        """Choose how to try a task from the runs of its bucket (and `intent`); `more` are fields of a
+        `RouteRequest`.
+        """
         from muniment.rules.routing import route_task
 
         _, owner = name_bank(user_id, agent_id, tenant_id)
@@ -72,7 +74,7 @@ class MemoryLearning:
         since: str | datetime | None = None,
         until: str | datetime | None = None,
     ) -> RateReport:
-        """How often outcomes stay unknown, formats break, failures recur; and what that asks for."""
+        """Rates of unknown outcomes, broken formats and recurring failures, and the changes they call for."""
         from muniment.rules.routing import observe_rates
 
         _, owner = name_bank(user_id, agent_id, tenant_id)
@@ -97,7 +99,7 @@ class MemoryLearning:
         grants: Iterable[str] = (),
         **more: Any,
     ) -> Learned:
-        """Fold a run into memory, also one that has ended; `more` are the arguments of `run.learning.learn`."""
+        """Fold a run into memory, even one that has ended; `more` are the arguments of `run.learning.learn`."""
         from muniment.handles.run import Run
         from muniment.handles.run_learning import learn_from
         from muniment.memory.patches import granted

@@ -1,4 +1,4 @@
-"""The ledger of a store: the events of its users, what they hold, and what was committed last."""
+"""The ledger of a store: the events of its users, their contents, and recent commits."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ class MemoryLedger:
         cursor: str | None = None,
         tenant_id: str = DEFAULT_TENANT,
     ) -> Listing[LedgerEntry]:
-        """A user's events, session by session, in order or turned around (`desc`): all of them, or at most `limit`.
+        """A user's events, session by session, oldest or newest first (`desc`): all of them, or at most `limit`.
 
-        Those written `since` a moment and before another (`until`), of a `kind`, with the words `q` whatever their
-        case; or those `around` an event.
+        Filters: written `since` one time and before `until`, of a `kind`, with the words `q` (case-insensitive); or
+        `around` an event.
         """
         from muniment.store.lists.entries import ENTRY_KINDS, count_entries, list_placed
 
@@ -69,16 +69,16 @@ class MemoryLedger:
     def content(
         self, event_id: str, *, start: int = 0, length: int | None = None, tenant_id: str = DEFAULT_TENANT
     ) -> str:
-        """The full text of an event, wherever it lies; checked against its hash. `Forgotten` where it was erased.
+        """The full text of an event, wherever it is stored; checked against its hash. `Forgotten` if it was erased.
 
-        Of a long one a part: `length` characters from `start`.
+        To read part of a long text: `length` characters from `start`.
         """
         from muniment.store import reading
 
         return reading.content_of(self._ctx, tenant_id, event_id, start=start, length=length)
 
     def resolve(self, pointer: Pointer | str, *, tenant_id: str = DEFAULT_TENANT) -> Resolved:
-        """What a pointer (or an event id) points to, its quote checked against the bytes (else `QuoteMismatch`)."""
+        """Resolve a pointer (or an event id), checking its quote against the bytes (else `QuoteMismatch`)."""
         from muniment.store import reading
 
         return reading.resolve(self._ctx, tenant_id, reading.pointer_of(pointer))
@@ -86,7 +86,7 @@ class MemoryLedger:
     def answers(
         self, build_id: str, *, limit: int | None = None, cursor: str | None = None, tenant_id: str = DEFAULT_TENANT
     ) -> Listing[LedgerEntry]:
-        """The answers that were observed with a build, oldest first; each entry's `cited` says what it names."""
+        """The answers observed with a build, oldest first; each entry's `cited` lists its citations."""
         from muniment.packets.builds import page_answers
 
         def read(asked: ListQuery) -> Iterator[Placed[LedgerEntry]]:
@@ -108,11 +108,10 @@ class MemoryLedger:
         cursor: str | None = None,
         tenant_id: str = DEFAULT_TENANT,
     ) -> Listing[EpisodeCandidate]:
-        """What a user's sessions hold, cut where a long silence says so, each with its best sentences.
+        """A user's episodes: sessions split at long silences, each with its best sentences.
 
-        Session by session, in order or turned around (`desc`): all, or at most `limit`. Those that reach into the time
-        `since` a moment and `until` before another, with the words `q` whatever their case; or those `around` the one
-        that holds an event.
+        Session by session, oldest or newest first (`desc`): all, or at most `limit`. Filters: overlapping the time from
+        `since` until `until`, with the words `q` (case-insensitive); or `around` the one that holds an event.
         """
         from muniment.memory.sessions import list_episodes
 
@@ -132,13 +131,13 @@ class MemoryLedger:
         signal: Literal["traces", "logs"] | None = None,
         tenant_id: str = DEFAULT_TENANT,
     ) -> TraceReport:
-        """Spans and logs of OpenTelemetry as entries: what a traced agent was told, said and got from its tools.
+        """Ingest OpenTelemetry spans and logs as entries: a traced agent's inputs, answers and tool results.
 
-        `data` is OTLP as JSON or protobuf, JSON lines of the collector's file exporter, or what the console exporter
-        prints. Each message is written once, however many spans repeat it and however often they are sent. The
-        conversation that a span names is the session. Whose it is, the spans say by `user_attributes` (`user.id`,
-        `enduser.id` and the like, unless names are given), or else it is `default_user_id`'s. With `user_id` all is
-        that user's, and what names another is left out. `signal` says what a protobuf holds, where that is known.
+        `data` is OTLP as JSON or protobuf, JSON lines of the collector's file exporter, or the console exporter's
+        output. Each message is written once, however many spans repeat it and however often they are sent. The
+        conversation that a span names becomes the session. The user comes from the spans' `user_attributes` (by default
+        `user.id`, `enduser.id` and the like), else is `default_user_id`. With `user_id`, everything goes to that user,
+        and spans naming another user are left out. `signal` is the signal of a protobuf, if known.
         """
         require_room("traces", "reading traces")
         from muniment.handles.tracing import ingest_otel
@@ -149,8 +148,8 @@ class MemoryLedger:
         )  # fmt: skip
 
     def changes(self, *, user_id: str, after: str | None = None, tenant_id: str = DEFAULT_TENANT) -> Changes:
-        """What was committed in a user's scope after a position, by whichever process: ids and kinds, for whoever
-        keeps up with it. Without a position, where things are now.
+        """Changes committed in a user's scope after a position, by any process: ids and kinds, for incremental readers.
+        Without a position, the current position.
         """
         from muniment.store.changes import changes_after, whose
 

@@ -1,4 +1,4 @@
-"""The logs of runs: how each stands, its snapshots and packets, and how well long runs keep to their purpose."""
+"""The logs of runs: their states, snapshots and packets, and the drift of long runs."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ __all__ = ["MemoryLog"]
 
 
 class MemoryLog:
-    """What is known of any run, also of one that has ended or is locked: `mem.log`."""
+    """Everything known of any run, even one that has ended or is locked: `mem.log`."""
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
 
     def run_state(self, run_id: str, *, tenant_id: str = DEFAULT_TENANT) -> RunState:
-        """A run by its id: what it is for, whether it has ended or is locked, and why."""
+        """A run by its id: its purpose, whether it has ended or is locked, and why."""
         from muniment.runs import snapshots as run_snapshots
         from muniment.runs.snapshots import with_spoken_times
 
@@ -53,12 +53,12 @@ class MemoryLog:
         cursor: str | None = None,
         tenant_id: str = DEFAULT_TENANT,
     ) -> Listing[RunTurn]:
-        """What was said and, between the turns, the packets that were composed: of a run, or of a user.
+        """The turns of a run or a user, with the packets composed between them.
 
-        Of a user session by session, of one session with `session_id`. In order or turned around (`desc`): all, or at
-        most `limit`. Those written `since` a moment and before another (`until`), of a `kind` (that of an entry, or
-        `build`), with the words `q` whatever their case; or those `around` an entry or a build by its id, or, of a run
-        or a session, around the entry with a number.
+        A user's are listed session by session; `session_id` selects one session. Oldest or newest first (`desc`): all,
+        or at most `limit`. Filters: written `since` one time and before `until`, of a `kind` (that of an entry, or
+        `build`), with the words `q` (case-insensitive); or `around` an entry or a build by its id or, in a run or a
+        session, around an entry by its number.
         """
         from muniment.core.listing import list_query, read_listing
         from muniment.packets.timeline import TURN_KINDS, count_turns, page_turns
@@ -97,13 +97,13 @@ class MemoryLog:
     def check_snapshot(
         self, run_id: str, sequence: int | None = None, *, tenant_id: str = DEFAULT_TENANT
     ) -> SnapshotValidation:
-        """A snapshot validated again from the store as it is now, and compared with a replay of the whole ledger."""
+        """Validate a snapshot again from the store as it is now, and compare it with a replay of the whole ledger."""
         from muniment.runs.compaction import check_snapshot
 
         return check_snapshot(self._ctx, tenant_id, run_id, sequence)
 
     def narrative(self, run_id: str, sequence: int | None = None, *, tenant_id: str = DEFAULT_TENANT) -> str:
-        """A snapshot as Markdown for people: eight sections, from the snapshot alone."""
+        """Render a snapshot as Markdown for people: eight sections, from the snapshot alone."""
         from muniment.runs.narrative import narrative
 
         return narrative(self.snapshot(run_id, sequence, tenant_id=tenant_id))
@@ -123,16 +123,18 @@ class MemoryLog:
         return measure_drift(self._ctx, tenant_id, user_id, run_id, since, until)
 
     def bill(self, run_id: str, *, tenant_id: str = DEFAULT_TENANT) -> RunBill:
-        """What the conversation of a run's session cost as input: fresh, cached and written, under the rules of some
-        providers, with memory and without.
+        """The input cost of the conversation in a run's session, with memory and without.
+
+        In fresh, cached and written tokens, under the rules of some providers.
         """
         from muniment.packets.billing import bill_run
 
         return bill_run(self._ctx, tenant_id, run_id)
 
     def in_view(self, build_id: str, *, tenant_id: str = DEFAULT_TENANT) -> list[LineInView]:
-        """The lines that were before the model with a build: those of earlier packets of the conversation, with the
-        build that shows each and since when, and its own.
+        """The lines in the model's window with a build.
+
+        The build's own, and those of earlier packets of the conversation, each with its build and since when.
         """
         from muniment.packets.in_view import explain_view
 
@@ -151,11 +153,11 @@ class MemoryLog:
         basis: Literal["then", "now"] = "then",
         tenant_id: str = DEFAULT_TENANT,
     ) -> Preview:
-        """What a kept build would have been with other settings, beside it. Nothing is written.
+        """Compose a kept build again with other settings, for comparison. Nothing is written.
 
-        What is not named stays as the build has it; a section's limit of 0 leaves it out, `window_turns` is how
-        many of the last turns stand as they are. The `basis` is the store as the build saw it (`then`), as far as
-        that can still be had, or as it stands (`now`); the answer says what it was made from.
+        Settings not given stay as the build has them. A section limit of 0 leaves the section out; `window_turns` is
+        how many of the last turns are kept verbatim. The `basis` is the store as the build saw it (`then`), as far as
+        that is still available, or the present store (`now`); the answer says which was used.
         """
         from muniment.core.policy import policy_named
         from muniment.packets.builds import load_build

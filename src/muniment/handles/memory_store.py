@@ -1,4 +1,4 @@
-"""The store as a whole: who is in it, documents brought in at once, memory moved in and out, evals, and upkeep."""
+"""The store as a whole: its tenants and users, bulk loading, import and export, evals, and upkeep."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class MemoryStore:
 
     @property
     def extracted(self) -> ExtractionReport | None:
-        """What this process has read in the background, what that cost and what came of it; None before the first."""
+        """The totals of this process's background extraction: turns read, cost and results; None before the first."""
         return None if self._ctx.background is None else self._ctx.background.report
 
     def tenants(self, *, limit: int | None = None, cursor: str | None = None) -> Listing[str]:
@@ -64,9 +64,9 @@ class MemoryStore:
         cursor: str | None = None,
         tenant_id: str = DEFAULT_TENANT,
     ) -> Listing[UserState]:
-        """The users of a tenant who have sessions, by their ids; who was forgotten is not among them.
+        """The users of a tenant who have sessions, by id; forgotten users are not listed.
 
-        `q`: those alone whose id holds it, whatever its case.
+        `q` keeps only ids that contain it, case-insensitively.
         """
         from muniment.core.listing import list_query, read_listing
         from muniment.store.users import page_users
@@ -77,7 +77,7 @@ class MemoryStore:
         return read_listing("users", (str,), read, list_query(q=q, limit=limit), cursor)
 
     def overview(self, *, tenant_id: str = DEFAULT_TENANT) -> Overview:
-        """How much a tenant holds, and when something last happened. Each number is counted up to a bound."""
+        """Counts of a tenant's contents, and the time of its last activity. Each number is counted up to a bound."""
         from muniment.handles.attention import overview
 
         return overview(self._ctx, tenant_id)
@@ -91,10 +91,11 @@ class MemoryStore:
         user_id: str | None = None,
         tenant_id: str = DEFAULT_TENANT,
     ) -> Listing[Waiting]:
-        """What waits for a person, of a tenant or of one user: all, or at most `limit`, of one `kind` or of each.
+        """The items of a tenant or of one user that wait for a person: all, or at most `limit`, of one `kind` or of
+        each.
 
-        Locked runs, trials of rules that have decided, disputed facts, candidates that nobody judged, and receipts that
-        wait for a scrub of the store's files.
+        Locked runs, rule trials with a decision, disputed facts, candidates not yet judged, and receipts that wait for
+        a scrub of the store's files.
         """
         from muniment.core.listing import list_query, read_listing
         from muniment.handles.attention import WAITING_KINDS, page_waiting
@@ -110,8 +111,8 @@ class MemoryStore:
     ) -> list[CorpusDocument]:
         """Add documents to one corpus or several, all of them or none, each once.
 
-        Each is an object of `corpus.add`'s arguments with its `corpus_id` and, for a user's own, the `user_id`. Where
-        `user_id` is given here, all go to that user's own corpora, and one that names another is refused.
+        Each is an object of `corpus.add`'s arguments with its `corpus_id` and, for a user's own, the `user_id`. If
+        `user_id` is given here, all go to that user's own corpora, and a document that names another user is refused.
         """
         from muniment.memory.corpus import add_to_corpora
 
@@ -135,11 +136,11 @@ class MemoryStore:
         name: str = "questions",
         progress: Callable[[int], None] | None = None,
     ) -> EvalReport:
-        """Ask questions whose answers or evidence are known and measure what is given for them; nothing is written.
+        """Measure answers to questions with known answers or evidence; nothing is written.
 
         Packets at each budget, for each purpose, under the store's policy and each other one; a search of `k`; and with
-        `reference` plain BM25 at the same sizes. A model is called with the messages of a chat and answers in text;
-        with `cite` it is reminded to cite. `user_id` and `agent_id` are for questions that name none.
+        `reference` plain BM25 at the same sizes. A model is called with chat messages and returns text; with `cite` it
+        is reminded to cite. `user_id` and `agent_id` apply to questions that name none.
         """
         from muniment.core.policy import policy_named
 
@@ -178,25 +179,25 @@ class MemoryStore:
     ) -> LoadReport:
         """Write many events of many sessions at once, in large transactions, and index them afterwards.
 
-        Each is an object of `observe`'s arguments with its `user_id`, its `session_id` and, if it is another one, its
-        `agent_id` and `run_id`. All are checked before one is written. What is written is what `observe` would write of
-        them, in the order of each session; given again, it is passed over, also after a load that was broken off.
-        Without `index` that is left to `index` and to upkeep: searches read the events from the ledger until then.
+        Each is an object of `observe`'s arguments with its `user_id`, its `session_id` and, if different, its
+        `agent_id` and `run_id`. All are checked before any is written. The result is what `observe` would write, in the
+        order of each session. Events already written are skipped, also after an interrupted load. Without `index`,
+        indexing is left to `index` and to upkeep: searches read the events from the ledger until then.
         """
         from muniment.memory.loading import load_events
 
         return load_events(self._ctx, events, tenant_id, agent_id, index=index, progress=progress)
 
     def index(self, *, tenant_id: str = DEFAULT_TENANT, progress: Callable[[int], None] | None = None) -> int:
-        """Bring the stored index up to the end of the ledger; answers how many turns were indexed.
+        """Bring the stored index up to the end of the ledger; returns how many turns were indexed.
 
-        Several processes may do it at once, and it can be stopped at any time: what is done stays done.
+        Several processes may do it at once, and it can be stopped at any time without losing finished work.
         """
         from muniment.memory.index import index_tenant
 
         return index_tenant(self._ctx, tenant_id, progress=progress)
 
-    # -- moving in and out ----------------------------------------------------------------------------
+    # -- import and export ----------------------------------------------------------------------------
 
     def import_from(
         self,
@@ -210,12 +211,12 @@ class MemoryStore:
         progress: Callable[[int], None] | None = None,
         tenant_id: str = DEFAULT_TENANT,
     ) -> MoveReport:
-        """Bring in what another system held, out of its files: mem0, zep, letta, chatgpt, claude or portable.
+        """Import another system's memory from its files: mem0, zep, letta, chatgpt, claude or portable.
 
-        The report says what was written, what was here already, and what could not be carried, item by item; with
-        `dry_run` nothing is written and the report is the same. Every event says which system it comes from, and
-        nothing of it is told as observed. `user_id` is whose memory it becomes; without one, the users that the source
-        names. `source_user` is who that is in the source, where the names differ.
+        The report says what was written, what was already here, and what could not be imported, item by item; with
+        `dry_run` nothing is written and the report is the same. Every event names its source system, and none is
+        presented as observed. `user_id` is the user it is imported for; by default, the users that the source names.
+        `source_user` is that user's name in the source, if it differs.
         """
         require_room("moving", "portable memory")
         from muniment.moving.importing import import_source
@@ -237,7 +238,7 @@ class MemoryStore:
         progress: Callable[[int], None] | None = None,
         tenant_id: str = DEFAULT_TENANT,
     ) -> MoveReport:
-        """Bring in a portable file (a path, its lines, or a function that opens them), checked to its end first.
+        """Import a portable file (a path, its lines, or a function that opens them), checked to its end first.
 
         It becomes the memory of `user_id`, or of the user that the file names. See `import_from`.
         """
@@ -251,7 +252,7 @@ class MemoryStore:
         )  # fmt: skip
 
     def export_memory(self, *, user_id: str, tenant_id: str = DEFAULT_TENANT) -> Iterator[bytes]:
-        """Export a user's memory as one neutral file: what was said, facts with their history, and their evidence.
+        """Export a user's memory as one neutral file: messages, facts with their history, and their evidence.
 
         As JSON lines, each of the schema `PortableLine`.
         """
@@ -263,13 +264,13 @@ class MemoryStore:
     # -- upkeep ---------------------------------------------------------------------------------------
 
     def rebuild(self, *, tenant_id: str = DEFAULT_TENANT) -> RebuildReport:
-        """Compute every projection again from the ledger and repair what differs."""
+        """Recompute every projection from the ledger and repair what differs."""
         from muniment.store.verify import rebuild
 
         return rebuild(self._ctx, tenant_id)
 
     def reembed(self, *, tenant_id: str = DEFAULT_TENANT, progress: Callable[[int], None] | None = None) -> int:
-        """Bring every turn to the present embedder; run it after an embedder was added or changed."""
+        """Embed every turn with the current embedder; run it after an embedder was added or changed."""
         from muniment.memory.vectors import reembed
 
         return reembed(self._ctx, tenant_id, progress)
@@ -277,18 +278,18 @@ class MemoryStore:
     def values(
         self, name: str, *, user_at: int | None = None, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT
     ) -> ValueSpace:
-        """Values under namespaces and keys, in names of their own; what LangGraph's long-term memory keeps.
+        """Values under namespaces and keys, in a named space; the storage of LangGraph's long-term memory.
 
-        `user_at` says which label of a namespace names the user whose a value is. With `user_id` they are that user's
-        alone.
+        `user_at` is the index of the namespace label that names the value's user. With `user_id` the space is limited
+        to that user.
         """
         from muniment.handles.value_space import ValueSpace
 
         return ValueSpace(self._ctx, name, tenant_id, user_at, user_id)
 
     def threads(self, name: str, *, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT) -> ThreadSpace:
-        """Checkpoints of threads, in names of their own; what LangGraph's checkpointer keeps. With `user_id` they are
-        that user's alone.
+        """Checkpoints of threads, in a named space; the storage of LangGraph's checkpointer. With `user_id` the space
+        is limited to that user.
         """
         from muniment.handles.thread_space import ThreadSpace
 
@@ -302,12 +303,12 @@ class MemoryStore:
         tenant_id: str | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> UpkeepReport:
-        """Do what waits beside the daily work, as one of several processes that share it by leases in the store.
+        """Do pending upkeep, as one of several processes that share it by leases in the store.
 
-        `kinds` are some of `index`, `scrub` and `extract` (which proposes facts, and asks the store's model
-        if it has one), of one tenant or of all; a scrub is of the whole store, and left out where a tenant is named.
-        A piece is one process' at a time. One that stands still for `lease_seconds` loses its pieces to others, and
-        writes nothing more of them. It ends when nothing waits, or others are at what is left.
+        `kinds` are some of `index`, `scrub` and `extract` (which proposes facts, and uses the store's model if it has
+        one), for one tenant or all. A scrub covers the whole store, and is skipped if a tenant is named. Each piece
+        belongs to one process at a time. A process that makes no progress for `lease_seconds` loses its pieces to
+        others and can no longer write them. It ends when nothing is pending, or others hold the rest.
         """
         from muniment.handles.upkeep.records import kinds_given, lease_given
         from muniment.handles.upkeep.running import Upkeep
@@ -317,9 +318,9 @@ class MemoryStore:
         return Upkeep(self._ctx, chosen, tenant_id=tenant_id, lease_s=lease_s, progress=progress).run()
 
     def scrub(self) -> ScrubbedFiles:
-        """Rebuild the store's files without what forgets have emptied, and settle the receipts that waited for it.
+        """Rebuild the store's files without the parts emptied by forgets, and settle the receipts that waited for it.
 
-        Most forgets see to it themselves. On PostgreSQL they leave large tables to this, which locks each for a while.
+        Most forgets do this themselves. On PostgreSQL they leave large tables to this, which locks each for a while.
         """
         from muniment.store.scrub import scrub
 

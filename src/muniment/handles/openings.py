@@ -1,6 +1,6 @@
-"""What a store is opened with, checked before anything is opened: ports and keys.
+"""Checks of the arguments of `open`, before anything is opened: ports and keys.
 
-What not every process needs is imported by what does need it (decision 0001).
+Whatever only some processes need is imported where it is needed (decision 0001).
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ __all__ = [
 ]  # fmt: skip
 
 StoreKey = str | Callable[[], bytes | str | Sequence[bytes | str]]
-"""Where a key lies that is kept outside the store."""
+"""The location of a key that is kept outside the store."""
 
 
 def has_room(room: str) -> bool:
-    """Whether this installation has a room that attaches to the core, such as `learning`."""
+    """Return whether this installation has an optional room, such as `learning`."""
     return find_spec(f"muniment.{room}") is not None
 
 
 def require_room(room: str, what: str) -> None:
-    """Raise `MissingDependency` where the core stands alone: `what` needs a room that was left out."""
+    """Raise `MissingDependency` if this room is not installed; `what` is the feature that needs it."""
     if not has_room(room):
         raise MissingDependency(
             f"{what} needs muniment.{room}, which this installation leaves out", hint="pip install muniment"
@@ -39,7 +39,7 @@ def require_room(room: str, what: str) -> None:
 
 
 def check_ports(ids: Any, tokens: Any) -> None:
-    """What is handed in must be able to do what it is for; said before anything is opened."""
+    """Check that each given port can do its job, before anything is opened."""
     wanted = (
         ("ids", ids, ("new", "salts")),
         ("tokens", tokens, ("name", "is_exact", "count")),
@@ -61,7 +61,7 @@ def check_lessons(lessons: Any) -> None:
 
 
 def proof_key_given(proof_key: Any) -> bytes:
-    """Read at once: whoever asks for proofs with a key gets none without."""
+    """Read the key at once, so that asking for proofs with a key never yields proofs without one."""
     from muniment.core.outside.keys import KEY_FORM, NoKey, key_source
 
     try:
@@ -71,7 +71,7 @@ def proof_key_given(proof_key: Any) -> bytes:
 
 
 def zone_given(name: Any) -> tzinfo:
-    """The time zone of a name of the IANA database."""
+    """The time zone with this name in the IANA database."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, TypeError, AttributeError, OSError):

@@ -1,12 +1,12 @@
-"""A rulebook's handle: rules drafted, tested, tried, promoted and taken back. Made by `Memory.rulebook`.
+"""A rulebook's handle: draft, test, try, promote and roll back rules. Made by `Memory.rulebook`.
 
 book = mem.rulebook(user_id="ana")
-book.advance(agent, verifier).text              # all of what follows, as far as evidence allows
+book.advance(agent, verifier).text              # all of the following, as far as evidence allows
 rule = book.submit(draft)                       # consolidated and linted: temporary
 book.make_tests(rule.id); book.gate(rule.id, agent)
 book.replay(rule.id, agent, verifier)
 book.canary(rule.id, share=0.05)                # a share of real runs tries it
-book.watch()                                    # what the trials say by now
+book.watch()                                    # the current results of the trials
 book.promote(rule.id, signed_by="rosa")
 book.rollback(to=book.revision - 1, signed_by="rosa")
 """
@@ -59,7 +59,7 @@ __all__ = ["Rulebook"]
 
 
 class Rulebook:
-    """The rules of a user, an agent or the tenant. Thread-safe. What its tests do not bear out is a `GateFailed`."""
+    """The rules of a user, an agent or a tenant. Thread-safe. A rule that fails its checks raises `GateFailed`."""
 
     def __init__(self, ctx: Context, tenant_id: str, owner: str) -> None:
         self._book = Book(ctx, tenant_id, owner)
@@ -69,10 +69,10 @@ class Rulebook:
 
     @property
     def name(self) -> str:
-        """Whose rulebook it is: `user:ana`, `agent:solver`, `tenant`."""
+        """The rulebook's owner: `user:ana`, `agent:solver`, `tenant`."""
         return self._book.owner.removeprefix(BANK_PREFIX)
 
-    # -- looking --------------------------------------------------------------------------------------
+    # -- reading --------------------------------------------------------------------------------------
 
     @property
     def revision(self) -> int:
@@ -94,7 +94,7 @@ class Rulebook:
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Listing[StoredMemory]:
-        """The rules, oldest first: of one stage, or all but the retired, or with `include_all` those too."""
+        """The rules, oldest first: of one stage, or all but the retired ones, or all with `include_all`."""
 
         def read(asked: ListQuery) -> Iterator[Placed[StoredMemory]]:
             return page_rules(self._book, stage, asked, include_all=include_all)
@@ -102,7 +102,7 @@ class Rulebook:
         return read_listing("rules", (str, str), read, list_query(limit=limit), cursor)
 
     def get(self, rule_id: str) -> StoredMemory:
-        """A rule of this book, whatever its standing."""
+        """A rule of this book, in any status."""
         ctx, tenant_id, owner = self._book
         return ctx.engine.read(tenant_id, lambda reader: find_rule(reader, owner, rule_id))
 
@@ -127,11 +127,11 @@ class Rulebook:
         )
 
     def stats(self, rule_id: str, *, start: Any = None, end: Any = None) -> RuleStats:
-        """What runs say of a rule: with it and without, by bucket; within a window, or since it is as it is."""
+        """A rule's results in runs with it and without, by bucket; within a window, or since its last change."""
         return promotion.rule_stats(self._book, rule_id, start=start, end=end)
 
     def lint(self, rule: RuleRecord | Mapping[str, Any] | str) -> tuple[LintFinding, ...]:
-        """What is wrong with a rule, given as a record or by its id."""
+        """The faults of a rule, given as a record or by its id."""
         return rulebook.lint(self._book, rule)
 
     def select(
@@ -146,7 +146,9 @@ class Rulebook:
         prompt_profile: str | None = None,
         run_id: str = "none",
     ) -> RuleSelection:
-        """Which of these rules a run of this kind would get: a look, which no run is told. `run_id` draws the arms."""
+        """The rules that a run of this kind would get, as a preview with no effect on a run. `run_id` draws the
+        arms.
+        """
         from muniment.rules.selection import ask_rules, read_asked
 
         if not is_id(run_id):
@@ -167,7 +169,7 @@ class Rulebook:
     # -- drafting and testing -------------------------------------------------------------------------
 
     def submit(self, draft: DistillDraft | Mapping[str, Any] | str) -> Submitted:
-        """A draft, or a draft of the bank by its id, becomes a temporary rule: alone, merged, or as an exception."""
+        """Turn a draft, or a draft of the bank by its id, into a temporary rule: new, merged, or as an exception."""
         return rulebook.submit(self._book, draft)
 
     def add(
@@ -179,21 +181,21 @@ class Rulebook:
         applicability: Mapping[str, Any] | None = None,
         ttl: str | None = None,
     ) -> StoredMemory:
-        """A rule that a person writes: in a layer of its own, inline, until its TTL. It is never promoted."""
+        """Add a person's rule: in a separate layer, inline, until its TTL. It is never promoted."""
         return rulebook.add_user_rule(self._book, body, title=title, type_=type, applicability=applicability, ttl=ttl)
 
     def make_tests(
         self, rule_id: str, *, constraints: Any = None, verifier: Callable[..., Any] | None = None
     ) -> MadeTests:
-        """Tests for a rule; `constraints` add micro-regressions.
+        """Make tests for a rule; `constraints` add micro-regressions.
 
-        With a `verifier` they are earlier tasks that the rule was not learnt from, and it says what passes. Without one
-        they assert something of the answer, and are made from the runs it was learnt from and from others.
+        With a `verifier` they are earlier tasks that the rule was not learned from, judged by the verifier. Without one
+        they assert something about the answer, and are made from the runs it was learned from and from others.
         """
         return testing.make_tests(self._book, rule_id, constraints, verifier)
 
     def add_tests(self, rule_id: str, specs: Iterable[RegressionTestSpec | Mapping[str, Any]]) -> list[RuleTest]:
-        """Tests of one's own."""
+        """Add hand-written tests."""
         testing.add_tests(self._book, rule_id, specs)
         return list(self.tests(rule_id))
 
@@ -207,10 +209,10 @@ class Rulebook:
         executor: Executor | None = None,
         timeout_s: float | None = None,
     ) -> GateReport:
-        """Run the tests of a rule on an agent (or judge outputs given by test id) and say whether it passes.
+        """Run a rule's tests on an agent (or judge outputs given by test id) and report whether it passes.
 
         `verifier` judges tests that were made with one. With `beside`, an active rule is tested as it would be once
-        that exception stands beside it.
+        that exception joins it.
         """
         return testing.gate(
             self._book, rule_id, agent, verifier=verifier, beside=beside, executor=executor, timeout_s=timeout_s
@@ -226,7 +228,9 @@ class Rulebook:
         executor: Executor | None = None,
         timeout_s: float | None = None,
     ) -> ReplayReport:
-        """Earlier tasks that the rule applies to and was not learnt from, newest first, each with it and without."""
+        """Replay earlier tasks that the rule applies to and was not learned from, newest first, each with and without
+        it.
+        """
         return testing.replay(self._book, rule_id, agent, verifier, tasks=tasks, executor=executor, timeout_s=timeout_s)
 
     def advance(
@@ -240,11 +244,11 @@ class Rulebook:
         executor: Executor | None = None,
         timeout_s: float | None = None,
     ) -> AdvanceReport:
-        """Take every draft and rule of the bank as far as evidence allows, and say what each lacks to go on.
+        """Advance every draft and rule of the bank as far as evidence allows, and report what each still lacks.
 
-        Drafts are submitted; rules are tested on earlier tasks that they were not learnt from, judged by the verifier;
-        replayed; put on trial with `share` of the runs (the policy's unless you say); watched; and promoted where the
-        policy allows that without a signature. At most `max_calls` calls of the agent. It may be called on a schedule.
+        Drafts are submitted. Rules are tested on earlier tasks that they were not learned from, judged by the verifier;
+        replayed; put on trial with `share` of the runs (by default the policy's); watched; and promoted if the policy
+        allows that without a signature. At most `max_calls` calls of the agent. It may be called on a schedule.
         """
         from muniment.rules.advance import advance
 
@@ -262,34 +266,34 @@ class Rulebook:
     # -- trying and deciding --------------------------------------------------------------------------
 
     def canary(self, rule_id: str, *, share: float | None = None, bucket_keys: Sequence[str] = ()) -> StoredMemory:
-        """Let a share of real runs try the rule, by the hash of their ids; of these buckets, or of all."""
+        """Try the rule on a share of real runs, by the hash of their ids; in these buckets, or in all."""
         return promotion.start_trial(self._book, rule_id, share=share, bucket_keys=bucket_keys)
 
     def watch(self, *, act: bool = True) -> dict[str, CanaryVerdict]:
-        """What the trials, and the holdouts of active rules, say by now.
+        """The current results of the trials, and of the holdouts of active rules.
 
-        With `act`, what is shown to be harmful is taken back, and a trial that has ended is ended; a rule is promoted
-        only where the policy allows that without a signature.
+        With `act`, harmful rules are withdrawn, and finished trials are ended; a rule is promoted only if the policy
+        allows that without a signature.
         """
         return promotion.watch(self._book, act=act)
 
     def promote(self, rule_id: str, *, signed_by: str | None = None) -> PromotionReport:
-        """Make a rule active: it has passed its gate, its replay and its trial, and somebody signs."""
+        """Make a rule active: it has passed its gate, its replay and its trial, and a person signs."""
         return promotion.promote(self._book, rule_id, signed_by=signed_by)
 
     def retire(self, rule_id: str, *, reason: str, signed_by: str | None = None) -> PromotionReport:
-        """Take a rule out of force."""
+        """Retire a rule."""
         return promotion.retire(self._book, rule_id, reason=reason, signed_by=signed_by)
 
     def rollback(self, *, to: int, reason: str = "", signed_by: str | None = None) -> RulebookRevision:
-        """The rulebook as it was in an earlier revision, in force again: the same rules, the same selections."""
+        """Restore an earlier revision of the rulebook: the same rules, the same selections."""
         return promotion.roll_back(self._book, to, reason=reason, signed_by=signed_by)
 
     def publish(self) -> RulebookRevision | None:
-        """Write what was counted into the rules, where selection reads it; None where nothing is new."""
+        """Write the counts into the rules, where selection reads them; None if nothing is new."""
         return promotion.publish(self._book)
 
     @property
     def level(self) -> Literal["user", "agent", "tenant"]:
-        """Whom the rules are for."""
+        """The level of the rules: a user's, an agent's or the tenant's."""
         return bank_level(self._book.owner)

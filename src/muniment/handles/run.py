@@ -1,7 +1,7 @@
-"""A run's handle: everything a caller says happens through it, under one fixed scope.
+"""A run's handle: all writes of a caller go through it, under one fixed scope.
 
-Here are the verbs that every run uses. What belongs to long runs, to memory once it is written, to learning and to
-the ledger stands on handles of its own: `run.log`, `run.memory`, `run.learning`, `run.ledger`.
+These are the methods every run uses. Long runs, later changes to memory, learning and the ledger have handles of their
+own: `run.log`, `run.memory`, `run.learning`, `run.ledger`.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ if TYPE_CHECKING:
     from muniment.verify.outputs import Output
     from muniment.verify.sandbox.harness import Harness
 
-# What a process does not need to start a run and to search is imported by what does need it (decision 0001).
+# Whatever a process does not need to start a run and to search is imported where it is needed (decision 0001).
 
 __all__ = ["Run"]
 
 _SILENT = {"task_type": "generic"}
-"""What a run says of itself that was told nothing."""
+"""The description of a run that was started without one."""
 
 
 class Run:
     """One run of an agent in a session. Made by `Memory.run`; writes nothing until something happens.
 
-    Thread-safe. Its first write also writes the `system` entry that says the run started. Once it has ended, writes
-    raise `RunFinished`; while a compaction of it does not hold, `RunLocked`.
+    Thread-safe. Its first write also writes the `system` entry that starts the run. Once it has ended, writes raise
+    `RunFinished`; while its latest compaction is invalid, `RunLocked`.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Run:
         found: Item | None = None,
         is_new: bool = False,
     ) -> None:
-        """`found` is what the store has of the run, where that was read just now; of a new one there is nothing."""
+        """`found` is the run as just read from the store; None for a new one."""
         self._ctx = ctx
         self._scope = scope
         self._grants = grants
@@ -89,8 +89,8 @@ class Run:
         }
         self._said = {key: value for key, value in said.items() if value is not None}
         if self._said != _SILENT:
-            self._opening = opening_given(ctx, self._said)  # what is wrong with it is said now, not at the first write
-        if found is None:  # a store that was closed says so now, and not at the first write
+            self._opening = opening_given(ctx, self._said)  # report errors now, not at the first write
+        if found is None:  # report a closed store now, not at the first write
             found = ctx.engine.read(scope.tenant_id, lambda reader: None if is_new else latest(reader, scope.run_id))
         if found is not None:
             from muniment.store.append import check_pinned, check_run
@@ -124,14 +124,14 @@ class Run:
 
     @cached_property
     def memory(self) -> RunMemory:
-        """What becomes of what was written: facts disputed, insights judged, candidates decided."""
+        """Later changes to memory: facts disputed, insights judged, candidates decided."""
         from muniment.handles.run_memory import RunMemory
 
         return RunMemory(self._writer)
 
     @cached_property
     def learning(self) -> RunLearning:
-        """What earlier runs taught, the rules for this one, its working set, and its fold."""
+        """Lessons of earlier runs, the rules for this one, its working set, and its fold."""
         require_room("learning", "learning from runs")
         from muniment.handles.run_learning import RunLearning
 
@@ -144,7 +144,7 @@ class Run:
 
         return RunLedger(self._ctx, self._scope)
 
-    # -- what happens ---------------------------------------------------------------------------------
+    # -- recording ------------------------------------------------------------------------------------
 
     def observe(
         self,
@@ -161,13 +161,13 @@ class Run:
         trust: Trust | None = None,
         build: Build | str | None = None,
     ) -> LedgerEntry:
-        """Record a message. `ts` is when it happened (default: now); `trust` may lower what the role gives.
+        """Record a message. `ts` is when it happened (default: now); `trust` may lower the role's trust.
 
-        Of an answer, `build` is the packet it was given, or its id: its marks are resolved and kept with it, and the
-        entry's `cited` says which evidence it names and which marks name none. `mem.why` goes back from there.
+        For an answer, `build` is the packet it was given, or its id: its marks are resolved and stored with it, and the
+        entry's `cited` lists the evidence it cites and the marks that cite none. `mem.why` traces back from there.
 
-        An `id` that exists is a `DuplicateId`. Under an `idempotency_key` the same message is written once and its
-        entry answered again; another message under it is an `IdempotencyMismatch`.
+        An existing `id` raises `DuplicateId`. Under an `idempotency_key` the same message is written once and its entry
+        returned again; another message under it raises `IdempotencyMismatch`.
         """
         draft = make_draft(
             kind="message" if role not in ("system", "developer") else "system",
@@ -199,17 +199,17 @@ class Run:
         idempotency_key: str | None = None,
         trust: Trust | None = None,
     ) -> LedgerEntry:
-        """Record a tool's result. Content over 64 KiB lies out of line and reads the same.
+        """Record a tool's result. Content over 64 KiB is stored out of line and reads the same.
 
-        `call_id` is the id under which the model made the call. Without `args`, those are taken that a message of the
-        assistant in this session recorded under it (`metadata={"tool_calls": [{"id": …, "name": …, "args": …}]}`).
+        `call_id` is the id under which the model made the call. If `args` is omitted, they are taken from the assistant
+        message of this session that recorded the call (`metadata={"tool_calls": [{"id": …, "name": …, "args": …}]}`).
         """
         tool: dict[str, Any] = {"name": name, "ok": ok}
         if args is None and call_id is not None:
             from muniment.memory.turn_reading import find_call
 
             args = find_call(self._ctx, self._scope, name, call_id)
-        if args is not None:  # what is no mapping is refused by the record
+        if args is not None:  # the record refuses anything but a mapping
             tool["args"] = dict(args) if isinstance(args, Mapping) else args
         if call_id is not None:
             tool["call_id"] = call_id
@@ -220,7 +220,7 @@ class Run:
         return self._append([draft])[0]
 
     def observe_many(self, events: Iterable[Mapping[str, Any] | EntryDraft]) -> list[LedgerEntry]:
-        """Record many at once: dicts of `observe`'s arguments, or drafts; one transaction, entries in order."""
+        """Record many events at once: dicts of `observe`'s arguments, or drafts; one transaction, entries in order."""
         if isinstance(events, str | bytes | Mapping) or not isinstance(events, Iterable):
             raise InvalidInput("observe_many takes a list of events", path="$", hint="wrap a single event in a list")
         drafts = drafts_of([event_given(event, index, self._cite) for index, event in enumerate(events)])
@@ -230,12 +230,12 @@ class Run:
         return self._append(drafts) if drafts else []
 
     def record(self, messages: Iterable[Any], *, build: Build | str | None = None) -> list[LedgerEntry]:
-        """Record a conversation as an API has it: Chat Completions messages, Responses items or Anthropic messages.
+        """Record a conversation in an API's own form: Chat Completions messages, Responses items or Anthropic messages.
 
-        The list is that of the whole session: recorded again when it has grown, what is new is written, and answered. A
-        list that was edited writes nothing; `MessagesDiffer` says where. A tool's result is joined to its call by its
-        id; pictures and files are kept as references. `build` is the packet that the last answer was given (see
-        `observe`). System and developer messages are kept, and never quoted.
+        The list is the whole session's: when it is recorded again after it has grown, only new messages are written and
+        returned. An edited list writes nothing; `MessagesDiffer` names the place. Tool results are joined to their
+        calls by id; pictures and files are kept as references. `build` is the packet that the last answer was given
+        (see `observe`). System and developer messages are kept, and never quoted.
         """
         from muniment.packets.recording import new_drafts
 
@@ -257,9 +257,9 @@ class Run:
         expected_version: int | None = None,
         **extra: JsonValue,
     ) -> WorkingState:
-        """Change the run's working state: slots and constraints merge, a null takes a key away, the rest replaces.
+        """Change the run's working state: slots and constraints merge, null removes a key, other fields are replaced.
 
-        With `expected_version`, only where the state is still at that version; else `StaleState` says which it is.
+        With `expected_version`, only if the state is still at that version; else `StaleState` names the current one.
         """
         from muniment.memory import working_state as states
 
@@ -294,13 +294,13 @@ class Run:
         quote: str | None = None,
         is_preference: bool | None = None,
     ) -> Fact:
-        """A fact on evidence. What it does to what is known of the key, the policy's rules say; nothing is deleted.
+        """Remember a fact on evidence. The policy's rules decide its effect on known values; nothing is deleted.
 
-        `sources` are the events that say it, at least one. The same value again is a mention: it strengthens the fact,
-        which names the first eight of its sources and those that changed it.
-        `quote` must stand in one of the sources, verbatim (else `QuoteMismatch`). A level above the user's takes a
-        grant (else `Forbidden`). A source that is not this user's evidence is `NotFound`. Without a `confidence` it is
-        0.5, or what the policy gives to the user's own words where they are quoted: 0.9, and the notes say so.
+        `sources` are the events that support it, at least one. The same value again counts as a mention: it strengthens
+        the fact, which lists the first eight of its sources and those that changed it. `quote` must occur in one of the
+        sources, verbatim (else `QuoteMismatch`). A level above the user's requires a grant (else `Forbidden`). A source
+        that is not this user's evidence is `NotFound`. `confidence` defaults to 0.5, or to the policy's value for
+        quotes of the user's own words: 0.9, recorded in the notes.
         """
         from muniment.memory import facts as facts
 
@@ -325,9 +325,9 @@ class Run:
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Listing[Fact]:
-        """What holds now, or held `at` a point in time, by the nearest level; with `include_all`, all there is.
+        """The facts that hold now, or held `at` a time, from the nearest level; with `include_all`, all of them.
 
-        In the order in which they were first held, oldest first or newest (`desc`).
+        Ordered by when they were first held, oldest first or newest (`desc`).
         """
         from muniment.core.listing import list_query, read_listing
         from muniment.memory.facts import page_facts
@@ -340,9 +340,9 @@ class Run:
         return read_listing("facts", place, read, asked, cursor)
 
     def profile(self, *, max_tokens: int = 256, purpose: Purpose | None = None) -> Profile:
-        """Who this run's user is, in their own words: dated sentences with their events, within `max_tokens`.
+        """This run's user in their own words: dated sentences with their events, within `max_tokens`.
 
-        With a `purpose`, what the policy allows a packet for it to carry.
+        With a `purpose`, limited to what the policy allows in a packet for it.
         """
         from muniment.memory.profile import read_profile
 
@@ -355,10 +355,10 @@ class Run:
         intent: IntentParts | Mapping[str, Any] | None = None,
         features: Mapping[str, Any] | None = None,
     ) -> Recall:
-        """What earlier judged runs leave for this one: the last that passed at such work, and lessons; `text` goes into
-        the prompt, and into the packets of planner and tool.
+        """Hints from earlier judged runs: the last that passed at similar work, and lessons.
 
-        Without a `query` it is the last message of the user; without an `intent`, the task type is the family of work.
+        `text` goes into the prompt, and into the packets of planner and tool. `query` defaults to the user's last
+        message. Without an `intent`, the task type is the family of work.
         """
         from muniment.learning.recalling import last_asked
 
@@ -377,7 +377,7 @@ class Run:
         applicability: JsonObject | None = None,
         scope_level: ScopeLevel = "user",
     ) -> Procedure:
-        """How to go about a type of task."""
+        """Store a procedure for a type of task."""
         from muniment.memory import insights
 
         given = {
@@ -401,7 +401,9 @@ class Run:
         expires_at: Any = "run_end",
         validation_state: ValidationState = "unvalidated",
     ) -> InsightItem:
-        """Something supposed, not known: no responder sees it. It ends with the run, or at the instant it is given."""
+        """Record a hypothesis, strategy or pattern. Responders never see it. It ends with the run, or at the given
+        time.
+        """
         from muniment.memory import insights
 
         given = {
@@ -426,7 +428,9 @@ class Run:
         confidence: float | None = None,
         reason: str | None = None,
     ) -> Candidate:
-        """Propose a fact. Policy promotes it at once where it is sure; else it waits for a decision. It says why."""
+        """Propose a fact. Policy promotes it at once if certain; else it waits for a decision. The result gives the
+        reason.
+        """
         from muniment.memory import candidates
         from muniment.memory import facts as facts
 
@@ -436,9 +440,9 @@ class Run:
         return candidates.propose(self._writer(), candidates.Proposed(request, "caller", reason))
 
     def summarize(self, text: str, *, sources: Iterable[str]) -> GivenSummary:
-        """The caller's own summary of this session, on events of this user: the newest stands, and packets tell it as
-        given by the caller, beside what was settled in the session.
+        """Store the caller's own summary of this session, based on events of this user.
 
+        The newest is used, and packets present it as given by the caller, alongside what was settled in the session.
         It has no more trust than its sources, and is forgotten with any of them. A source that is not this user's
         evidence is `NotFound`.
         """
@@ -447,8 +451,9 @@ class Run:
         return summary_writing.summarize(self._writer(), text, sources)
 
     def extract(self, event_ids: Iterable[str] | None = None, *, model: Any = None) -> list[Candidate]:
-        """Look for candidates in these messages, or in all of this run (of its session, where it has none yet): by
-        rule, and by a model where given."""
+        """Extract candidates from these messages, or from all of this run (or its session, if the run has none yet): by
+        rule, and by a model if given.
+        """
         from muniment.memory import extracting as extraction
 
         return extraction.extract(self._writer(), event_ids, model)
@@ -460,11 +465,11 @@ class Run:
         self, query: str, *, k: int = 10, now: Any = None, min_score: float | None = None,
         within: JsonObject | None = None,
     ) -> list[Hit]:  # fmt: skip
-        """The best `k` of this user's turns (of all sessions) and facts for a query, best first, each saying why.
+        """The best `k` of this user's turns (of all sessions) and facts for a query, best first, each with its reason.
 
-        `now` is the moment the question is asked at, against which "last week" is read; later turns are not hidden. A
-        score is the chance of being evidence, 0 to 1, of every query alike; `min_score` leaves out the less likely.
-        `within` says where to look: `fields`, `roles`, `sessions`, `since` …; an empty query asks for the newest there.
+        `now` is the time of the question, from which "last week" is resolved; later turns are not hidden. A score is
+        the chance of being evidence, 0 to 1, comparable across queries; `min_score` leaves out less likely hits.
+        `within` limits the search: `fields`, `roles`, `sessions`, `since` …; an empty query returns the newest matches.
         """
         from muniment.packets.searching import search_user
 
@@ -487,22 +492,22 @@ class Run:
         in_view: Iterable[str] | None = None,
         idempotency_key: str | None = None,
     ) -> Build:
-        """A MemoryPacket for a planner, tool or responder, and the text of it that fits the budget.
+        """Compose a MemoryPacket for a planner, tool or responder, and its text within the budget.
 
-        With `exclude_session` nothing that was said in this session stands in it, and nothing that `exclude` names by
-        its event id: what the caller sends itself need not be told twice. What was remembered of it still stands;
-        `exclude` leaves out a fact as well, as `FACT_ID@VERSION`, until it says something else.
+        `exclude_session` leaves out messages of this session, and `exclude` leaves out events by id: the caller sends
+        these itself. What was remembered from them stays. `exclude` also leaves out a fact, as `FACT_ID@VERSION`, until
+        its value changes.
 
-        `in_view` names builds of this session whose texts the model still has before it, oldest first. The packet is
-        whole; its text says only what they do not, or all of it if none is named. `build.request.in_view` names those
-        that may stay: a build of which something was forgotten may not be sent again.
+        `in_view` lists builds of this session whose texts are still in the model's window, oldest first. The packet is
+        complete; its text adds only what they do not show, or is complete if the list is empty. `build.request.in_view`
+        lists the builds that may stay: a build of which something was forgotten may not be sent again.
 
-        `policy` is the store's own unless one is given, or an object of what differs from the default. `now` is the
-        moment the question is asked at: "last week", validity and recency are read against it; what was said later
-        is not hidden.
+        `policy` defaults to the store's own; an object changes only the values it names, from the default policy. `now`
+        is the time of the question: "last week", validity and recency are resolved from it; later messages are not
+        hidden.
 
-        Under an `idempotency_key` the same request of this run is answered with the same build, byte for byte, until
-        what it was made from is forgotten; another request under it is an `IdempotencyMismatch`.
+        Under an `idempotency_key` the same request of this run returns the same build, byte for byte, until something
+        it was made from is forgotten; another request under it raises `IdempotencyMismatch`.
         """
         from muniment.packets.builds import compose_build
 
@@ -540,12 +545,13 @@ class Run:
         event: str | None = None,
         grader: Any = None,
     ) -> VerifierResult:
-        """Verify an output, and keep the result with the run.
+        """Verify an output, and store the result with the run.
 
-        `constraints` are checks of form, as records, plain data or YAML; `documents` (texts) and `evidence` (pointers
-        into the ledger or a corpus) are what its facts are checked against; `harness` runs it, or `files`, in a sandbox
-        and lets that decide. `event` is the id under which the output was observed; if with a build, its marks are no
-        part of what it says. `grader` is a model that looks at every unit; a `Grading` says when it decides.
+        `constraints` are checks of form, as records, plain data or YAML. The output's facts are checked against
+        `documents` (texts) and `evidence` (pointers into the ledger or a corpus). `harness` runs the output, or
+        `files`, in a sandbox, and its result decides. `event` is the id under which the output was observed; if it was
+        recorded with a build, its marks are ignored. `grader` is a model that judges every unit; a `Grading` sets when
+        its verdict decides.
         """
         from muniment.runs.claims import pointers_of
 
@@ -568,7 +574,7 @@ class Run:
         return verifying.keep_result(self._writer(), verified, given, event, pointers)
 
     def verifications(self, *, limit: int | None = None, cursor: str | None = None) -> Listing[VerifierResult]:
-        """The results that were kept with the run, oldest first."""
+        """The verification results of the run, oldest first."""
         from muniment.core.listing import list_query, read_listing
 
         require_room("verify", "verifying an output")
@@ -582,10 +588,10 @@ class Run:
     # -- the run itself -------------------------------------------------------------------------------
 
     def state(self) -> RunState | None:
-        """The run as it stands, or None while nothing has been written, and once it was forgotten."""
+        """The run's current state; None before anything is written, and after it was forgotten."""
         item = self._ctx.engine.read(self._scope.tenant_id, lambda reader: latest(reader, self.run_id))
         if item is None or item.kind != "run" or item.user_id != self._scope.user_id:
-            return None  # another user may have taken the id meanwhile (LG-02)
+            return None  # another user may have taken the id since (LG-02)
         from muniment.store.append import check_run
 
         check_run(item, self._scope)
@@ -612,8 +618,8 @@ class Run:
     ) -> RunState | FoldResult:
         """End the run. Nothing can be written to it afterwards.
 
-        With what a verifier said of it, the run is first folded into memory (`run.learning.learn`, whose further
-        arguments it takes), and the fold is answered.
+        Given a verifier's result, the run is first folded into memory (`run.learning.learn`, whose other arguments it
+        accepts), and the fold is returned.
         """
         if verifier_result is None and learning:
             raise InvalidInput(f"{next(iter(learning))} is for learning", path="$", hint="give verifier_result as well")

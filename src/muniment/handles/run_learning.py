@@ -1,4 +1,4 @@
-"""What a run does with learned memory: recall before it acts, a working set while it does, a fold when it ends."""
+"""A run's use of learned memory: recall before it acts, a working set while it does, a fold when it ends."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 __all__ = ["RunLearning", "learn_and_end", "learn_from"]
 
 MIDWAY = ("ws_overflow", "phase_shift", "budget_hit", "fail_cluster", "manual")
-"""Why a run that goes on is folded (RC-10)."""
+"""Reasons to fold a run that continues (RC-10)."""
 
 
 class RunLearning:
-    """What earlier runs taught this one, and what this one leaves to later ones: `run.learning`."""
+    """Lessons from earlier runs, and from this run for later ones: `run.learning`."""
 
     def __init__(self, ctx: Context, scope: Scope, writer: Callable[[], Writer], task_type: str) -> None:
-        """`writer` is what the run writes with, made anew for each write."""
+        """`writer` makes a writer for each write."""
         self._ctx = ctx
         self._scope = scope
         self._writer = writer
@@ -48,10 +48,12 @@ class RunLearning:
         now: Any = None,
         keep: bool = True,
     ) -> Recall:
-        """What earlier runs taught that fits this one, as short hints within the injection budget; `text` goes into the
-        prompt, and stands in the packets of planner and tool. Without intent and state: by words alone, marked so.
+        """Recall lessons of earlier runs that fit this one, as short hints within the injection budget.
 
-        With `keep=False` it is a look: the run is not told, and nothing counts as used.
+        `text` goes into the prompt, and into the packets of planner and tool. Without intent and state, matches by
+        words alone, and says so.
+
+        With `keep=False` it is a preview: nothing is recorded for the run or counted as used.
         """
         from muniment.learning import recalling
 
@@ -80,10 +82,11 @@ class RunLearning:
         prompt_profile: str | None = None,
         keep: bool = True,
     ) -> RuleSelection:
-        """The rules for this run, from the rulebooks it may see; `text` goes into the prompt, and into its builds.
+        """Select the rules for this run, from the rulebooks it may see; `text` goes into the prompt, and into its
+        builds.
 
-        Which rules on trial it gets, and which active ones it does without, is drawn by its id. With `keep=False` it
-        is a look: the run is not told, and nothing counts.
+        The run's id draws the trial rules it gets and the active rules it goes without. With `keep=False` it is a
+        preview: nothing is recorded for the run or counted.
         """
         from muniment.rules.selection import read_asked, select_for_run
 
@@ -100,9 +103,9 @@ class RunLearning:
         return select_for_run(self._writer(), asked, keep=keep)
 
     def used(self, recalled: Recall | str, memory_ids: Iterable[str]) -> None:
-        """Say which hints of a recall were really used, where that is known; else all that were injected count.
+        """Record which hints of a recall were really used, if known; otherwise all injected hints count.
 
-        Lessons are counted by what was drawn for the run, whatever is said here.
+        Lessons are counted by what was drawn for the run, regardless of this call.
         """
         from muniment.learning.recalling import Recall, note_used
         from muniment.memory.patches import texts_of
@@ -115,7 +118,7 @@ class RunLearning:
     def note(self, **parts: Iterable[str]) -> WorkingSetRecord:
         """Add facts, assumptions, constraints, decisions or open_questions to the working set on top of the stack.
 
-        One that has grown over the policy's limit is folded: it is retired, and a small one goes on.
+        A working set over the policy's limit is folded: it is retired, and a small one replaces it.
         """
         from muniment.learning import working_sets
 
@@ -126,13 +129,13 @@ class RunLearning:
         return working_sets.shrink(self._writer())
 
     def push_working_set(self, *, ttl: str | None = None, **parts: Iterable[str]) -> WorkingSetRecord:
-        """Open a working set on top of the stack: for a part of the task."""
+        """Open a working set on top of the stack, for a part of the task."""
         from muniment.learning import working_sets
 
         return working_sets.push_set(self._writer(), parts, ttl)
 
     def pop_working_set(self) -> WorkingSetRecord:
-        """Retire the working set on top of the stack; answers it."""
+        """Retire the working set on top of the stack and return it."""
         from muniment.learning import working_sets
 
         return working_sets.pop_set(self._writer())
@@ -152,7 +155,7 @@ class RunLearning:
         verifier_result: VerifierResult | Mapping[str, Any] | None = None,
         **learning: Any,
     ) -> FoldResult:
-        """Fold a run that goes on: what it did so far becomes an episode, and its working set is named."""
+        """Fold a run that continues: its work so far becomes an episode, and its working set is named."""
         if trigger not in MIDWAY:
             raise InvalidInput(f"{trigger!r:.40} is no reason to fold midway", path="$.trigger", hint=", ".join(MIDWAY))
         records = self.working_set()[1]
@@ -176,12 +179,12 @@ class RunLearning:
         level: ScopeLevel = "user",
         lessons: Any = None,
     ) -> Learned:
-        """Fold the run into memory by what a verifier said of it: log, episode, tactics, seed, drafts, by a plan.
+        """Fold the run into memory by a verifier's result: log, episode, tactics, seed, drafts, in one plan.
 
-        Learning twice is learning once. `finish(verifier_result=…)` does it and ends the run. Where intent and
-        state are not said, they are those that the run recalled by. `blocks` are parts of its EventLog that its entries
-        do not tell: its mode, and what it was an attempt of. `lessons` is a model that writes lessons of it, where it
-        is another than the store's: an address, or a function of messages.
+        Learning twice has no further effect. `finish(verifier_result=…)` does this and ends the run. Intent and state
+        default to those the run recalled with. `blocks` are parts of its EventLog that its entries lack: its mode, and
+        what it was an attempt of. `lessons` is a model that writes lessons from it, if it differs from the store's: an
+        address, or a function of messages.
         """
         said = {
             "intent": intent,
@@ -198,13 +201,13 @@ class RunLearning:
         return learn_from(self._writer(), verifier_result, None, said, task_type=self._task_type, is_final=True)
 
     def learned(self) -> Learned | None:
-        """What was learnt of the run at its end, as it was told then; None if it was not learnt from."""
+        """The result of learning from the run at its end, as reported then; None if it was not learned from."""
         from muniment.learning.folding import find_learned
 
         return find_learned(self._ctx, self._scope)
 
     def lessons(self) -> RunLessons:
-        """Which lessons the run had, which were held out of it to measure them, and which came of it."""
+        """The lessons the run had, those held out of it to measure them, and those that came from it."""
         from muniment.learning.recalling import run_lessons
 
         scope = self._scope
@@ -221,9 +224,9 @@ def learn_from(
     is_final: bool,
     ws_id: str | None = None,
 ) -> Learned:
-    """Fold a run by what a verifier said of it; `said` are further arguments of `RunLearning.learn`, by name.
+    """Fold a run by a verifier's result; `said` are further arguments of `RunLearning.learn`, by name.
 
-    A bank that has grown by it is tidied now and then.
+    The bank is tidied now and then as it grows.
     """
     return _learn(writer, verifier_result, trigger, said, None, task_type, is_final, ws_id)[0]
 
@@ -231,7 +234,7 @@ def learn_from(
 def learn_and_end(
     writer: Writer, verifier_result: Any, said: Mapping[str, Any], ending: EntryDraft, task_type: str
 ) -> tuple[Learned, bool]:
-    """Fold a run that ends, and write with it the entry that says so; tells whether that was written."""
+    """Fold a run that ends, and write its final entry with it; also returns whether that was written."""
     return _learn(writer, verifier_result, None, said, ending, task_type, is_final=True, ws_id=None)
 
 

@@ -17,7 +17,7 @@ __all__ = ["RunLedger"]
 
 
 class RunLedger:
-    """The events of a run and of its user, as they were written: `run.ledger`."""
+    """The recorded events of a run and of its user: `run.ledger`."""
 
     def __init__(self, ctx: Context, scope: Scope) -> None:
         self._ctx = ctx
@@ -35,10 +35,10 @@ class RunLedger:
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Listing[LedgerEntry]:
-        """This run's entries, in order or turned around (`desc`): all of them, or at most `limit`.
+        """This run's entries, oldest or newest first (`desc`): all of them, or at most `limit`.
 
-        Those written `since` a moment and before another (`until`), of a `kind`, with the words `q` whatever their
-        case; or those `around` one.
+        Filters: written `since` one time and before `until`, of a `kind`, with the words `q` (case-insensitive); or
+        `around` one.
         """
         from muniment.store.lists.entries import ENTRY_KINDS, count_entries, list_placed
 
@@ -62,10 +62,10 @@ class RunLedger:
         return reading.get_entry(self._ctx, self._scope.tenant_id, event_id, self._scope.user_id)
 
     def content(self, event_id: str, *, start: int = 0, length: int | None = None) -> str:
-        """The full text of an event of this user, wherever it lies; `Forgotten` where it was erased.
+        """The full text of an event of this user, wherever it is stored; `Forgotten` if it was erased.
 
-        Of a long one a part: `length` characters from `start`. A packet says of a result that it does not show whole
-        from which character to read on.
+        To read part of a long text: `length` characters from `start`. A packet that cuts a result says at which
+        character to continue.
         """
         from muniment.store import reading
 
@@ -73,7 +73,7 @@ class RunLedger:
         return reading.content_of(self._ctx, scope.tenant_id, event_id, scope.user_id, start=start, length=length)
 
     def resolve(self, pointer: Pointer | str) -> Resolved:
-        """What a pointer (or an event id) points to within this user's evidence, its quote checked."""
+        """Resolve a pointer (or an event id) within this user's evidence, checking its quote."""
         from muniment.store import reading
 
         return reading.resolve(self._ctx, self._scope.tenant_id, reading.pointer_of(pointer), self._scope.user_id)

@@ -20,10 +20,10 @@ __all__ = ["RunLogHandle"]
 
 
 class RunLogHandle:
-    """What a long run did and found out, so that it can be compacted and taken up again: `run.log`."""
+    """The work and findings of a long run, recorded so that it can be compacted and resumed: `run.log`."""
 
     def __init__(self, ctx: Context, scope: Scope, writer: Callable[[], Writer]) -> None:
-        """`writer` is what the run writes with, made anew for each write."""
+        """`writer` makes a writer for each write."""
         self._ctx = ctx
         self._scope = scope
         self._writer = writer
@@ -43,12 +43,12 @@ class RunLogHandle:
         metadata: Mapping[str, Any] | None = None,
         ts: Any = None,
     ) -> LedgerEntry:
-        """Tell a moment of a step: `COMPILE_DONE`, `PLAN_DONE`, `ACT_DONE`, `OBSERVE_DONE`, `CHECKPOINT_DONE`.
+        """Record a moment of a step: `COMPILE_DONE`, `PLAN_DONE`, `ACT_DONE`, `OBSERVE_DONE`, `CHECKPOINT_DONE`.
 
         Any other name that begins with a phase, such as `ACT_PROGRESS`, is verbose and does not count. `builds` (or
-        `context`, where the window was put together otherwise) go with `COMPILE_DONE`: what was in the window, what was
-        kept out and why. `action` goes with `ACT_DONE`: equal ones in a row are a loop. Where this makes a snapshot due
-        and the policy says so, it is taken; `RunLocked` is raised where it does not hold.
+        `context`, if the window was assembled otherwise) go with `COMPILE_DONE`: what was in the window, what was left
+        out and why. `action` goes with `ACT_DONE`: equal actions in a row are a loop. If this makes a snapshot due and
+        the policy asks for it, one is taken; an invalid one raises `RunLocked`.
         """
         from muniment.errors import InvalidInput
         from muniment.packets.builds import build_of
@@ -84,9 +84,9 @@ class RunLogHandle:
         depends_on: Iterable[str] = (),
         id: str | None = None,
     ) -> RunClaim:
-        """A statement with a duty of evidence. `evidence` are event ids, or pointers such as `{"event_id", "quote"}`.
+        """Claim a statement that needs evidence. `evidence` are event ids, or pointers such as `{"event_id", "quote"}`.
 
-        Each pointer must resolve and its quote stand there, verbatim (else `QuoteMismatch`). Made `verified`, it needs
+        Each pointer must resolve and its quote occur there, verbatim (else `QuoteMismatch`). A `verified` claim needs
         at least one. The same words again are the same claim.
         """
         from muniment.runs.claims import make_claim
@@ -94,7 +94,7 @@ class RunLogHandle:
         return make_claim(self._writer(), statement, evidence, status, id, depends_on)
 
     def verify_claim(self, claim_id: str, *, evidence: Iterable[Any] = ()) -> RunClaim:
-        """A candidate becomes verified, on its own evidence and what is given here."""
+        """Mark a candidate as verified, on its own evidence and any given here."""
         from muniment.runs.claims import verify_claim
 
         return verify_claim(self._writer(), claim_id, evidence)
@@ -113,45 +113,47 @@ class RunLogHandle:
         side_b: Iterable[Any],
         claims: Iterable[str] = (),
     ) -> RunConflict:
-        """Two sides that cannot both be right, each with its own evidence."""
+        """Record two sides that cannot both be right, each with its own evidence."""
         from muniment.runs.claims import record_conflict
 
         return record_conflict(self._writer(), description, side_a, side_b, claims)
 
     def settle_conflict(self, conflict_id: str, *, resolution: str) -> RunConflict:
-        """A conflict is settled; it stays on record."""
+        """Mark a conflict as settled; it stays on record."""
         from muniment.runs.claims import settle_conflict
 
         return settle_conflict(self._writer(), conflict_id, resolution)
 
     def failure(self, category: str, where: str, why: str, *, evidence: Iterable[Any] = ()) -> str:
-        """Something went wrong; answers the fingerprint it is counted under. A failed tool result counts by itself."""
+        """Record a failure; returns the fingerprint it is counted under. A failed tool result is counted
+        automatically.
+        """
         from muniment.runs.claims import record_failure
 
         return record_failure(self._writer(), category, where, why, evidence)
 
     def question(self, text: str) -> str:
-        """Something the run does not know yet; answers its id."""
+        """Record an open question; returns its id."""
         from muniment.runs.claims import open_question
 
         return open_question(self._writer(), text)
 
     def close_question(self, question: str, *, answer: str | None = None) -> str:
-        """A question, named by its id or its words, is open no longer."""
+        """Close a question, named by its id or its words."""
         from muniment.runs.claims import close_question
 
         return close_question(self._writer(), question, answer)
 
     def plan_next(self, actions: Iterable[str]) -> tuple[str, ...]:
-        """What is to be done next, at most three things."""
+        """Set the next actions, at most three."""
         from muniment.runs.claims import plan_actions
 
         return plan_actions(self._writer(), actions)
 
-    # -- what the log says ----------------------------------------------------------------------------
+    # -- reading the log ------------------------------------------------------------------------------
 
     def read(self) -> RunLog:
-        """The run as its entries tell it: counts, claims, conflicts, failures, questions, coverage."""
+        """The run derived from its entries: counts, claims, conflicts, failures, questions, coverage."""
         from muniment.runs.snapshots import load_log
 
         policy = self._ctx.policy.compaction
@@ -171,7 +173,7 @@ class RunLogHandle:
         return read_listing("claims", (str, str), read, list_query(limit=limit), cursor)
 
     def conflicts(self, *, limit: int | None = None, cursor: str | None = None) -> Listing[RunConflict]:
-        """The conflicts of the run, settled ones too."""
+        """The conflicts of the run, including settled ones."""
         from muniment.core.listing import list_query, read_listing
         from muniment.runs.snapshots import page_conflicts
 
@@ -181,7 +183,7 @@ class RunLogHandle:
         return read_listing("conflicts", (str, str), read, list_query(limit=limit), cursor)
 
     def failures(self, *, limit: int | None = None, cursor: str | None = None) -> Listing[CountedFailure]:
-        """Failures of the run, each once, with how often it was met."""
+        """The failures of the run, each once, with its count."""
         from muniment.core.listing import list_items
 
         return list_items("failures", self.read().failures, limit, cursor)
@@ -197,20 +199,20 @@ class RunLogHandle:
         return read_listing("questions", (str, str), read, list_query(limit=limit), cursor)
 
     def budgets(self) -> JsonObject:
-        """What the run may use and what it has used."""
+        """The run's budgets and what it has used."""
         log = self.read()
         return {"limits": log.budgets, "used": log.spent.to_wire()}
 
     # -- snapshots ------------------------------------------------------------------------------------
 
     def compact(self, *, force: bool = True) -> CompactionSnapshot | None:
-        """Snapshot the run: built, validated, kept. Without `force`, only where it is due; None where it is not."""
+        """Snapshot the run: built, validated, stored. Without `force`, only if one is due; None if not."""
         from muniment.runs.compaction import compact, compact_if_due
 
         return compact(self._writer()) if force else compact_if_due(self._writer())
 
     def unlock(self, reason: str) -> CompactionSnapshot:
-        """Open a run that failed its compaction, once it has been put right: only if its snapshot now holds."""
+        """Unlock a run that failed its compaction, after it was corrected: only if its snapshot is now valid."""
         from muniment.memory.patches import said_of
         from muniment.runs.compaction import unlock
 

@@ -1,4 +1,4 @@
-"""What a run does with memory beyond writing it: facts disputed and taken back, insights judged, candidates decided."""
+"""Later changes to memory: facts disputed and retracted, insights judged, candidates decided."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ __all__ = ["RunMemory"]
 
 
 class RunMemory:
-    """What becomes of facts, procedures, insights and candidates once they are written: `run.memory`."""
+    """Later changes to facts, procedures, insights and candidates: `run.memory`."""
 
     def __init__(self, writer: Callable[[], Writer]) -> None:
-        """`writer` is what the run writes with, made anew for each write."""
+        """`writer` makes a writer for each write."""
         self._writer = writer
 
     # -- facts ----------------------------------------------------------------------------------------
 
     def dispute(self, fact_id: str, *, sources: Iterable[str] = (), reason: str | None = None) -> Fact:
-        """Object to a fact: it is left out until it is remembered anew or retracted."""
+        """Dispute a fact: it is left out until it is remembered anew or retracted."""
         from muniment.memory import facts as facts
 
         return facts.dispute_fact(self._writer(), fact_id, sources, reason)
 
     def retract(self, fact_id: str, *, sources: Iterable[str] = (), reason: str | None = None) -> Fact:
-        """Take a fact back: it stays as history, deprecated."""
+        """Retract a fact: it stays as history, deprecated."""
         from muniment.memory import facts as facts
 
         return facts.retract_fact(self._writer(), fact_id, sources, reason)
 
     def fact_history(self, key: str, *, limit: int | None = None, cursor: str | None = None) -> Listing[Fact]:
-        """Everything that was ever held of a key, oldest first."""
+        """Every value ever held for a key, oldest first."""
         from muniment.core.listing import list_items
         from muniment.memory.facts import fact_history
 
@@ -48,7 +48,7 @@ class RunMemory:
     # -- procedures -----------------------------------------------------------------------------------
 
     def retire_procedure(self, procedure_id: str) -> Procedure:
-        """No longer to be chosen; kept for the record."""
+        """Retire a procedure: it is no longer chosen, but kept for the record."""
         from muniment.memory import insights
 
         return insights.retire_procedure(self._writer(), procedure_id)
@@ -64,7 +64,7 @@ class RunMemory:
     def judge_insight(
         self, insight_id: str, state: ValidationState, *, sources: Iterable[str] = (), reason: str | None = None
     ) -> InsightItem:
-        """Move an insight on. Validating it takes evidence; rejecting it is final."""
+        """Change an insight's validation state. Validating it takes evidence; rejecting it is final."""
         from muniment.memory import insights
 
         return insights.judge_insight(self._writer(), insight_id, state, sources, reason)
@@ -77,7 +77,7 @@ class RunMemory:
         task_type: str | None = None,
         scope_level: ScopeLevel = "user",
     ) -> Fact | Procedure:
-        """A validated insight as a fact (`key`) or a procedure (`task_type`), on all of its evidence."""
+        """Promote a validated insight to a fact (`key`) or a procedure (`task_type`), on all of its evidence."""
         from muniment.memory import insights
 
         if (key is None) == (task_type is None):
@@ -92,7 +92,7 @@ class RunMemory:
     def candidates(
         self, status: CandidateStatus | None = None, *, limit: int | None = None, cursor: str | None = None
     ) -> Listing[Candidate]:
-        """This user's candidates and their fates, oldest first."""
+        """This user's candidates with their status, oldest first."""
         from muniment.core.listing import list_query, read_listing
         from muniment.memory.candidates import page_candidates
 
@@ -102,13 +102,15 @@ class RunMemory:
         return read_listing("candidates", (str, str), read, list_query(limit=limit), cursor)
 
     def decide(self, candidate_id: str, accept: bool, reason: str | None = None) -> Candidate:
-        """Promote or decline a candidate that waits."""
+        """Promote or decline a pending candidate."""
         from muniment.memory import candidates
 
         return candidates.decide_candidate(self._writer(), candidate_id, accept, reason)
 
     def unheard(self, event_ids: Iterable[str] | None = None) -> list[Unheard]:
-        """Whose words `extract` leaves aside in these messages, or all of this run's: not the user's own, and why."""
+        """Speakers whose words `extract` skips in these messages, or in all of this run: not the user's own, and
+        why.
+        """
         from muniment.memory import extracting as extraction
 
         return extraction.list_unheard(self._writer(), event_ids)

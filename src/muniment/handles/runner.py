@@ -1,14 +1,14 @@
-"""Run an agent on a task with what was learnt before, have it verified, learn from it: once, or as often as it takes.
+"""Run an agent on a task with earlier lessons, verify its output, learn from it: once, or over several attempts.
 
-runner = mem.runner(agent, verifier, user_id="ana")
-done = runner.run("Reach 24 with 3, 8, 3, 8.", intent={"task_family": "countdown"})
-done.result.verdict, done.learned.fold.produced
-runner.run("Reach 24 with 1, 5, 5, 5.", "auto").attempts
+    runner = mem.runner(agent, verifier, user_id="ana")
+    done = runner.run("Reach 24 with 3, 8, 3, 8.", intent={"task_family": "countdown"})
+    done.result.verdict, done.learned.fold.produced
+    runner.run("Reach 24 with 1, 5, 5, 5.", "auto").attempts
 
-The agent is called with an `AgentTask` and answers text, an `Output`, or an object with `text`, what it used,
-`features` that it tells of itself, and a `summary` of its attempt; it may be a coroutine function. The verifier is
-called with the `Output` and the task, and answers a `VerifierResult`, its plain form, or whether it passed. What either
-raises is an outcome, told in the result; only what stops the program stops the runner.
+The agent is called with an `AgentTask` and returns text, an `Output`, or an object with `text`, its usage, `features`
+it reports, and a `summary` of its attempt; it may be a coroutine function. The verifier is called with the `Output` and
+the task, and returns a `VerifierResult`, its plain form, or whether it passed. An exception from either is an outcome,
+recorded in the result; only what stops the program stops the runner.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ __all__ = ["MODES", "AgentTask", "Attempt", "Done", "RunNotes", "Runner"]
 
 R = TypeVar("R", bound=Record)
 MODES: tuple[str, ...] = (*get_args(RunMode), "auto")
-"""`auto` goes as far as it takes: one attempt, a repair, a probe, more, a synthesis; or as a router says."""
+"""`auto` escalates as needed: one attempt, a repair, a probe, more, a synthesis; or as a router decides."""
 _SCOPE = ("user_id", "agent_id", "session_id", "tenant_id", "grants")
 _K_MAX = 64
 _SECONDS_MAX = 10**9
 _BESIDE_RULES = ("ReasoningBank", "ReuseBuffer")
 
 
-# -- what callers give --------------------------------------------------------------------------------
+# -- arguments ----------------------------------------------------------------------------------------
 
 
 def _as(kind: type[R]) -> ByRule:
@@ -95,7 +95,7 @@ _Tally = Annotated[
 
 
 class RunnerSettings(Request):
-    """How a runner goes about it: the `policy` it is given."""
+    """A runner's settings: the `policy` it is given."""
 
     recall: _Switch = True
     rules: _Switch = True
@@ -111,7 +111,7 @@ class RunnerSettings(Request):
 
 
 class RunnerRequest(Request):
-    """What a runner is made of."""
+    """The arguments of `Memory.runner`."""
 
     agent: Annotated[Callable[..., Any], Expect("{name} is a function")]
     verifier: Annotated[Callable[..., Any], Expect("{name} is a function")]
@@ -122,7 +122,7 @@ class RunnerRequest(Request):
 
 
 class RolloutRequest(Request):
-    """What one task is run with, as far as learning does not read it."""
+    """The arguments of one task, apart from those that learning reads."""
 
     task: Annotated[str, Expect("a task is text", str.strip)]
     mode: Annotated[str, one_of(MODES, "{given!r:.40} is not a mode", hint=", ".join(MODES))]
@@ -155,7 +155,7 @@ def _settings(policy: Any) -> RunnerSettings:
 
 
 class Runner:
-    """Runs one agent under one verifier. Thread-safe as far as those are."""
+    """Runs one agent under one verifier. As thread-safe as those are."""
 
     def __init__(
         self,
@@ -200,13 +200,13 @@ class Runner:
         timeout_s: float | None = None,
         tree: TreeProblem | Callable[[AgentTask], TreeProblem] | None = None,
     ) -> Done:
-        """Recall, call the agent, verify, learn, finish: once in `main`, or as the mode has it.
+        """Recall, call the agent, verify, learn, finish: once in `main`, or as the mode requires.
 
-        `main` and `sot` make one attempt, `kroll` several plain and `matts` several contrasting ones, `synth` puts them
-        together, `tree` searches `tree`, `auto` goes as far as it takes; without a mode, the router decides, if there
-        is one. `k` is how many attempts to make at once. `caps` is what all may cost; `known`, of earlier runs of the
-        bucket, how many passed of how many. `seed` makes attempts differ in the same way again. `query` is what is
-        recalled by, where it is not the task; `run_id` names the first attempt.
+        `main` and `sot` make one attempt, `kroll` several plain and `matts` several contrasting ones, `synth` combines
+        them, `tree` searches `tree`, `auto` escalates as needed; without a mode, the router decides, if there is one.
+        `k` is how many attempts to make at once. `caps` limits their total cost; `known` gives, for earlier runs of the
+        bucket, how many passed of how many. `seed` makes the differences between attempts reproducible. `query` is the
+        text to recall by, if not the task; `run_id` names the first attempt.
         """
         settings = self._settings
         chosen = mode if mode is not None else "auto" if self._router is not None else settings.mode
@@ -239,7 +239,7 @@ class Runner:
         return Rollout(attempts, plan, limits, self._limits, run_id=run_id, seed=seed, tools=tools).run()
 
     def _task(self, task: Any, query: Any, intent: Any, state: Any, bucket_key: Any, features: Any) -> TaskRequest:
-        """Check the arguments of a task and put them together."""
+        """Check the arguments of a task and combine them."""
         if bucket_given(bucket_key) is not None:
             parse_bucket_key(bucket_key)
         family = intent_given(intent).task_family
@@ -258,7 +258,7 @@ class Runner:
         return plan_route(decision, is_parallel=self._executor is not None and not caps.on_cost)
 
     def _route(self, request: RouteRequest) -> RouteDecision:
-        """Ask the router how to try the task, by the runs of the bank that this runner learns into."""
+        """Ask the router how to try the task, based on the runs of the bank that this runner learns into."""
         level, scope = self._settings.level, self._scope
         named = {} if level == "tenant" else {f"{level}_id": scope.get(f"{level}_id", "agent")}
         return self._memory.learning.route(request, tenant_id=scope.get("tenant_id", "default"), **named)
@@ -272,7 +272,7 @@ class Runner:
         if self._settings.rules:
             rules = run.learning.select_rules(**known).text
         if self._settings.recall:
-            sources = _BESIDE_RULES if self._settings.rules else None  # a rule comes through its own door
+            sources = _BESIDE_RULES if self._settings.rules else None  # rules are handled separately
             recalled = run.learning.recall(query or task, sources=sources, **known)
             hints = tuple(hint for hint in recalled.hints if (hint.model_extra or {}).get("injected"))
             text = recalled.text

@@ -1,9 +1,10 @@
-"""A research run's handle: routed, fed, checked, bounded and handed over, in the store and its directory alike.
+"""A research run's handle: from its question to a checked report, in the store and its directory alike.
 
 study = mem.research("How do heat pumps compare with gas boilers in cold climates?", user_id="ana")
 study.route()
 for perspective in study.perspectives():
-    study.ingest(perspective.id, my_agent(study.prompt(perspective.id)), tool_use={"search_calls": 3, "fetch_calls": 4})
+    output = my_agent(study.prompt(perspective.id))
+    study.ingest(perspective.id, output, tool_use={"search_calls": 3, "fetch_calls": 4})
 study.pivot()
 study.supply([{"url": …, "text": …}])
 study.citations(); study.pack()
@@ -62,7 +63,7 @@ __all__ = ["Study", "StudyStatus", "check_question", "open_study", "start_study"
 
 T = TypeVar("T")
 Agent = Callable[["str", "Perspective"], "str | Mapping[str, Any] | AgentResult"]
-"""Takes the prompt and the perspective, answers Markdown or an agent result."""
+"""Takes the prompt and the perspective; returns Markdown or an agent result."""
 
 TASK_TYPE = "research"
 MODES = ("quick", "standard", "deep")
@@ -72,20 +73,20 @@ _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 @dataclass(frozen=True, slots=True)
 class StudyStatus:
-    """Where a research run stands."""
+    """The state of a research run."""
 
     manifest: ResearchManifest
     gates: GatesFile
     perspectives: tuple[Perspective, ...]
     directory: str
     edited: tuple[str, ...]
-    """Files that are not what the store holds."""
+    """Files that differ from the store."""
     citations: Mapping[str, int]
-    """Status → how many, once they are settled."""
+    """Status → count, once they are settled."""
 
     @property
     def next(self) -> str:
-        """What to do next, in words."""
+        """The next step, in words."""
         manifest, gates = self.manifest, self.gates
         waiting = [name for name, standing in manifest.standings.items() if standing == "waiting"]
         rejected = [name for name, standing in manifest.standings.items() if standing == "rejected"]
@@ -118,8 +119,8 @@ class StudyStatus:
 
 
 class Study:
-    """A research run, made by `Memory.research`. Thread-safe; of several processes one moves, the others are told
-    (`StaleState`). What is not due is a `WrongStage`, a gate that does not hold a `GateFailed`.
+    """A research run, made by `Memory.research`. Thread-safe; of several processes one advances and the others get
+    `StaleState`. A step that is not due raises `WrongStage`, a failed gate `GateFailed`.
     """
 
     def __init__(self, ctx: Context, run: Run, directory: RunDirectory) -> None:
@@ -142,23 +143,23 @@ class Study:
 
     @property
     def directory(self) -> Path:
-        """Where the files of the run lie."""
+        """The directory of the run's files."""
         return self._directory.path
 
-    # -- looking ------------------------------------------------------------------------------------------
+    # -- reading ------------------------------------------------------------------------------------------
 
     def manifest(self) -> ResearchManifest:
-        """What the run is and where it stands: question, limits, stage."""
+        """The run's manifest: question, limits, stage."""
         return self._view().manifest
 
     def perspectives(self, *, limit: int | None = None, cursor: str | None = None) -> Listing[Perspective]:
-        """All perspectives, those of a second wave last."""
+        """All perspectives; those of a second wave come last."""
         from muniment.core.listing import list_items
 
         return list_items("perspectives", self._view().perspectives, limit, cursor)
 
     def prompt(self, perspective_id: str) -> str:
-        """What to hand to the agent of a perspective; after a rejected output, with what to change."""
+        """The prompt for a perspective's agent; after a rejected output, with the required changes."""
         from muniment.research.prompt import research_prompt
         from muniment.research.waves import find_perspective
 
@@ -168,7 +169,7 @@ class Study:
         return research_prompt(view.manifest.question, perspective, None if last is None else last.directive)
 
     def status(self) -> StudyStatus:
-        """Where the run stands, what is wrong with its files, what comes next."""
+        """The run's stage, the faults of its files, and the next step."""
         from collections import Counter
 
         from muniment.research.run_directory import edited_files
@@ -185,23 +186,23 @@ class Study:
         )
 
     def gates(self) -> GatesFile:
-        """Gates A to E as they stand now, D measured on the bytes on disk."""
+        """The current results of gates A to E, with D measured on the bytes on disk."""
         return self._gates(self._view())
 
     def claims(self, *, limit: int | None = None, cursor: str | None = None) -> Listing[CheckedClaim]:
-        """The claims that were checked for the pack, flagged ones included, each with its reason."""
+        """The claims checked for the pack, flagged ones included, each with its reason."""
         from muniment.core.listing import list_items
         from muniment.research.pack import claims_of
 
         return list_items("claims", claims_of(self._view()), limit, cursor)
 
     def sources(self, *, limit: int | None = None, cursor: str | None = None) -> Listing[Citation]:
-        """The citations as they were last settled."""
+        """The citations as last settled."""
         from muniment.core.listing import list_items
 
         return list_items("sources", self._view().citations, limit, cursor)
 
-    # -- moving -------------------------------------------------------------------------------------------
+    # -- advancing ----------------------------------------------------------------------------------------
 
     def route(
         self,
@@ -210,8 +211,9 @@ class Study:
         propose: Callable[[str], Any] | None = None,
         expected_revision: int | None = None,
     ) -> tuple[Perspective, ...]:
-        """Choose the perspectives: ours, those given, or what `propose(question)` answers (a model, say), held to the
-        same rules."""
+        """Choose the perspectives: the built-in ones, those given, or what `propose(question)` returns (a model, say),
+        under the same rules.
+        """
         from muniment.research.waves import route
 
         if perspectives is not None and propose is not None:
@@ -236,8 +238,9 @@ class Study:
         change_note: str | None = None,
         expected_revision: int | None = None,
     ) -> WaveResult:
-        """Take an agent's output for a perspective: Markdown, a path to it, or a record. It is accepted, or its
-        breaches are named and `directive` says what to tell the agent."""
+        """Accept an agent's output for a perspective: Markdown, a path to it, or a record. A rejected output names its
+        breaches, and `directive` is the message for the agent.
+        """
         from muniment.research.sources import add_sources, sources_given
         from muniment.research.waves import agent_result, check_size, judge_output
 
@@ -253,15 +256,15 @@ class Study:
             add_sources(self._ctx, self._corpus(view), given.sources)
             return verdict.change, verdict.result
 
-        own = [wave_path(wave, str(perspective_id)) for wave in (1, 2)]  # an agent may have written it there itself
+        own = [wave_path(wave, str(perspective_id)) for wave in (1, 2)]  # the agent may have written it there itself
         return self._move(decide, expected_revision, but=own)
 
     def collect(
         self, agent: Agent, *, perspective_ids: Iterable[str] | None = None, executor: Executor | None = None
     ) -> list[WaveResult]:
-        """Call an agent for every perspective that waits or was rejected, and ingest what it answers. With an
-        executor the calls run side by side. What an agent raises, or answers and is refused, is raised once the others
-        are in."""
+        """Call an agent for every perspective that is waiting or was rejected, and ingest its output. With an executor
+        the calls run in parallel. Errors and refusals are raised after all calls are done.
+        """
         if not callable(agent):
             raise InvalidInput("an agent is a function of a prompt and a perspective", path="$.agent")
         view = self._view()
@@ -293,13 +296,13 @@ class Study:
         return results
 
     def give_up(self, perspective_id: str, reason: str, *, expected_revision: int | None = None) -> None:
-        """Go on without a perspective. It stays a gap, and gates B and D count it."""
+        """Abandon a perspective. It remains a gap, and gates B and D count it."""
         from muniment.research.waves import give_up
 
         self._move(lambda view: (give_up(view, perspective_id, reason), None), expected_revision)
 
     def pivot(self, *, second_wave: bool | None = None, expected_revision: int | None = None) -> PivotDecision:
-        """After the first wave: do its gaps ask for a second one? The answer can be overruled, and then says so."""
+        """Decide, after the first wave, whether its gaps need a second one. An overruled decision says so."""
         from muniment.research.waves import decide_second_wave
 
         policy = self._ctx.policy.research
@@ -308,7 +311,7 @@ class Study:
         )
 
     def supply(self, sources: Iterable[SuppliedSource | Mapping[str, Any]]) -> list[str]:
-        """Keep pages or snippets that somebody really read: each makes its citation valid. Answers their cids."""
+        """Store pages or snippets that somebody really read: each makes its citation valid. Returns their cids."""
         from muniment.research.sources import add_sources, sources_given
 
         view = self._view()
@@ -316,9 +319,9 @@ class Study:
         return add_sources(self._ctx, self._corpus(view), sources_given(sources))
 
     def look(self, checker: UrlChecker, urls: Iterable[str] | None = None) -> list[SourceCheck]:
-        """Look at addresses over the network: those given, or all of the outputs that have no stored text yet.
+        """Check addresses over the network: those given, or all in the outputs that have no stored text yet.
 
-        Nothing else in muniment goes to a source by itself.
+        Nothing else in muniment contacts a source by itself.
         """
         from muniment.memory.patches import texts_of
         from muniment.research.sources import documents_of, gather_sources, look_at, readings_of
@@ -346,7 +349,7 @@ class Study:
         return checks
 
     def citations(self, *, expected_revision: int | None = None) -> list[Citation]:
-        """Settle the status of every source by what was supplied and looked at; measures gate C. May be repeated."""
+        """Settle the status of every source by what was supplied and checked; measures gate C. Repeatable."""
         from muniment.research.sources import settle_citations
 
         policy = self._ctx.policy.research
@@ -362,7 +365,7 @@ class Study:
         return self._move(lambda view: pack_study(view, self._corpus(view), policy, self._ctx.now()), expected_revision)
 
     def synthesis_input(self) -> SynthesisInput:
-        """The pack and its summaries, and nothing else; refused where a file of them was edited."""
+        """The pack and its summaries only; refused if one of their files was edited."""
         from muniment.research.pack import synthesis_input
         from muniment.research.run_directory import check_directory
 
@@ -374,8 +377,9 @@ class Study:
     def check(
         self, draft: str | PathLike[str], *, sections: Sequence[str] | None = None, expected_revision: int | None = None
     ) -> DraftCheck:
-        """Check a draft report against the pack: figures without a citation, citations that are unknown, invalid or do
-        not support, sections that are missing. A draft with no finding ends the research."""
+        """Check a draft report against the pack: figures without a citation, citations that are unknown, invalid or
+        unsupported, missing sections. A draft with no finding ends the research.
+        """
         from muniment.research.pack import check_report
 
         text = (
@@ -390,7 +394,7 @@ class Study:
         )
 
     def resume(self) -> list[str]:
-        """Write the store's files over whatever the directory holds; answers the paths that were written."""
+        """Restore the store's files in the directory, overwriting it; returns the paths written."""
         from muniment.research.run_directory import publish
 
         with self._directory.locked():
@@ -399,10 +403,10 @@ class Study:
         return written
 
     def finish(self, stop_reason: StopReason = "OBJECTIVE_ACHIEVED") -> RunState:
-        """End the run. Its study stays as it is."""
+        """End the run. Its study stays unchanged."""
         return self._run.finish(stop_reason)
 
-    # -- how it moves -------------------------------------------------------------------------------------
+    # -- transitions --------------------------------------------------------------------------------------
 
     def _view(self) -> StudyView:
         return load_view(self._ctx, self._run.scope)
@@ -428,9 +432,9 @@ class Study:
         expected_revision: int | None,
         but: Sequence[str] = (),
     ) -> T:
-        """Make one change: check files, decide, write the store, write files. A crash leaves it before or after.
+        """Make one change: check files, decide, write the store, write files. A crash leaves the state before or after.
 
-        `decide` returns the change, if there is one to make, and what the caller gets.
+        `decide` returns the change, if any, and the caller's result.
         """
         from muniment.research.run_directory import check_directory, publish
 
@@ -447,7 +451,7 @@ class Study:
             try:
                 commit(self._run._writer(), view, None, change, str(directory.path))
             except MunimentError:
-                if self._view().revision == view.revision:  # nothing came of it: the files are what they should be
+                if self._view().revision == view.revision:  # no change was made: the files are already correct
                     directory.clear_pending()
                 raise
             publish(directory, view.next_view())
@@ -467,17 +471,17 @@ def _read_output(path: Path, bytes_max: int) -> str:
     return read_text_file(path, bytes_max, "research.output_bytes_max")
 
 
-# -- starting and taking up ---------------------------------------------------------------------------
+# -- starting and reopening ---------------------------------------------------------------------------
 
 
 def _refuse_taken(ctx: Context, tenant_id: str, user_id: str, run_id: str) -> None:
-    """A research run that this user has is named; one of another user's is an id that is taken, and no more (X-09)."""
+    """Raise for a taken run id: this user's research run is named, another user's is only reported as taken (X-09)."""
     taken = ctx.engine.read(tenant_id, lambda reader: latest(reader, study_id(run_id)))
     if taken is None:
         return
     if taken.user_id != user_id:
         raise DuplicateId(f"the id {run_id!r} is taken", path="$.run_id", hint="leave run_id out to have one minted")
-    taken.plain()  # one that was forgotten says so
+    taken.plain()  # raises if it was forgotten
     raise Conflict(f"the research run {run_id} exists", path="$.run_id", hint="open_research(run_id) takes it up again")
 
 
@@ -494,7 +498,7 @@ def start_study(
     tenant_id: str,
     user_id: str,
 ) -> Study:
-    """A new research run: said once what it asks and what bounds it; both are pinned."""
+    """Start a research run; its question and limits are recorded once and pinned."""
     from muniment.memory.patches import texts_of
     from muniment.research.waves import well_formed, without_secrets
 
@@ -549,7 +553,7 @@ def start_study(
 
 
 def open_study(ctx: Context, run: Run, directory: str | PathLike[str] | None) -> Study:
-    """Take a research run up again, where it was left or where its directory has been moved to."""
+    """Reopen a research run, in its directory or in the one it was moved to."""
     view = load_view(ctx, run.scope)
     return Study(ctx, run, _directory(directory or view.directory, None))
 
@@ -566,12 +570,12 @@ def _directory(given: str | PathLike[str] | None, run_id: str | None) -> RunDire
     try:
         named.encode()
         return RunDirectory(Path(named).expanduser().absolute())
-    except (UnicodeEncodeError, RuntimeError) as error:  # RuntimeError: ~ of nobody
+    except (UnicodeEncodeError, RuntimeError) as error:  # RuntimeError: `~` without a home directory
         raise InvalidInput(f"a directory cannot be so named: {error}", path="$.directory") from None
 
 
 def check_question(given: Any) -> str:
-    """The question as it is asked: some words, and not more than a page."""
+    """Return the question, checked: not empty, and no longer than a page."""
     if not isinstance(given, str) or not any(map(str.isalnum, given)):
         raise InvalidInput("a research run starts with a question", path="$.question")
     asked = given.strip()
@@ -589,7 +593,7 @@ def check_question(given: Any) -> str:
 
 
 def _language_of(question: str) -> Literal["en", "zh"]:
-    """Chinese if Han signs outnumber other words and it is neither Japanese nor Korean; else English."""
+    """Return "zh" if Han characters outnumber other words and it is neither Japanese nor Korean; else "en"."""
     han = len(re.findall("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]", question))
     kana_hangul = len(re.findall("[\u3041-\u30ff\uac00-\ud7a3]", question))
     words = len(re.findall(r"[^\W\d_\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff]+", question))

@@ -1,8 +1,8 @@
-"""What memory is asked, told to OpenTelemetry where it is on: a span around a call, by the conventions for memory.
+"""OpenTelemetry spans for memory operations, if enabled, by the conventions for memory.
 
-`compose` and `search` are `search_memory`, `remember` is `upsert_memory`, `forget` is `delete_memory`; a verification
-has no operation there, and its verdict is told as an evaluation. Off, which is the default, it costs one look at the
-store's context, and nothing is imported.
+`compose` and `search` are `search_memory`, `remember` is `upsert_memory`, `forget` is `delete_memory`. Verification has
+no operation in the conventions; its verdict is recorded as an evaluation. Disabled, which is the default, it costs one
+attribute lookup, and nothing is imported.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OPERATIONS = {
 
 
 def spans_of(*, on: bool) -> Spans | None:
-    """What tells OpenTelemetry; `MissingDependency` where it is asked for and not installed."""
+    """The span recorder, if enabled; raises `MissingDependency` if OpenTelemetry is not installed."""
     if not on:
         return None
     from muniment.core.outside.system import Spans
@@ -36,7 +36,7 @@ def spans_of(*, on: bool) -> Spans | None:
 
 
 def told(method: Callable[P, R]) -> Callable[P, R]:
-    """The method of a handle, with a span around it where the store was opened with `otel`."""
+    """Wrap a handle's method in a span if the store was opened with `otel`."""
     name = method.__name__
 
     @functools.wraps(method)
@@ -60,7 +60,7 @@ class _Asked(NamedTuple):
     args: tuple[Any, ...]
     given: Mapping[str, Any]
     captures: bool
-    """May what was asked and found be told?"""
+    """True if queries and results may be recorded."""
 
     def argument(self, name: str, place: int) -> Any:
         return self.args[place] if len(self.args) > place else self.given.get(name)
@@ -113,7 +113,7 @@ def _tell_records(span: OpenSpan, asked: _Asked, count: int, query: Any, records
 
 
 def _tell_verdict(span: OpenSpan, answer: Any) -> None:
-    """Of an output the verdict; of a store whether its chains hold."""
+    """Record an output's verdict, or whether a store's chains are valid."""
     verdict = getattr(answer, "verdict", None)
     if verdict is None:
         span.set({"muniment.verified": answer.ok, "muniment.entries": answer.entries})

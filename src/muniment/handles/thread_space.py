@@ -1,7 +1,7 @@
-"""The threads of one saver: checkpoints and what tasks wrote since, kept, read, copied and forgotten.
+"""The threads of one saver: checkpoints and the writes of tasks since, stored, read, copied and forgotten.
 
-This is what LangGraph's checkpointer asks for over a connection (`muniment.integrations.langgraph`). States are bytes
-that a serializer of the caller's made; nothing here reads them.
+LangGraph's checkpointer uses this over a connection (`muniment.integrations.langgraph`). States are bytes from the
+caller's serializer; nothing here reads them.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ WRITES_MAX = 10_000
 class ThreadSpace:
     """Checkpoints of threads, of a saver or of one user: `mem.store.threads(name)`. Thread-safe.
 
-    `holder` is the user whom a thread is of, where the space is not one user's: whoever names one is shown no other's.
+    `holder` is the user who owns a thread, if the space is not one user's: a call that names one sees no other user's
+    threads.
     """
 
     def __init__(self, ctx: Context, name: str, tenant_id: str, user_id: str | None) -> None:
         self._threads = Threads(ctx, tenant_id, name, user_id)
 
     def put(self, checkpoint: CheckpointPut | Mapping[str, Any], *, holder: str | None = None) -> None:
-        """Keep a checkpoint; one of the same id takes the place of the one before. Of its channels, what changed is
-        written."""
+        """Store a checkpoint, replacing one of the same id. Only changed channels are written."""
         given = _one(checkpoint)
         self._threads.put(
             NewCheckpoint(
@@ -68,8 +68,9 @@ class ThreadSpace:
         replaces: bool = False,
         holder: str | None = None,
     ) -> None:
-        """Keep what a task wrote after a checkpoint. What it wrote before under the same number stays, or is replaced
-        (`replaces`)."""
+        """Store a task's writes after a checkpoint. An earlier write under the same number stays, or is replaced
+        (`replaces`).
+        """
         if isinstance(writes, str | Mapping) or not isinstance(writes, Sequence) or len(writes) > WRITES_MAX:
             raise InvalidInput(f"wanted an array of at most {WRITES_MAX}", path="$.writes")
         given = [
@@ -91,7 +92,7 @@ class ThreadSpace:
     def get(
         self, thread_id: str, *, namespace: str = "", checkpoint_id: str | None = None, holder: str | None = None
     ) -> CheckpointState | None:
-        """A checkpoint of a thread, or its last, with what was written after it; none where there is none."""
+        """A checkpoint of a thread, or its last, with the writes after it; None if there is none."""
         found = self._threads.get(
             _named(thread_id, "thread_id"),
             _named(namespace, "namespace"),
@@ -111,9 +112,9 @@ class ThreadSpace:
         limit: int = 100,
         after: str | None = None,
     ) -> CheckpointPage:
-        """Checkpoints of a thread, of one namespace of it, or of all threads, newest first; some, and where to go on.
+        """A page of checkpoints, newest first: of a thread, of one namespace of it, or of all threads.
 
-        Those whose id is lower than `before`; behind the place that an earlier page named (`after`).
+        Only those with an id lower than `before`; starting behind an earlier page's position (`after`).
         """
         if type(limit) is not int or not 1 <= limit <= PAGE_MAX:
             raise InvalidInput(f"limit should be a whole number from 1 to {PAGE_MAX}", path="$.limit")
@@ -131,15 +132,15 @@ class ThreadSpace:
         return CheckpointPage(items=tuple(items), more=_more(items[-1]))
 
     def thread_ids(self) -> list[str]:
-        """Every thread in which something is kept."""
+        """Every thread with stored data."""
         return self._threads.thread_ids()
 
     def copy(self, thread_id: str, to: str) -> None:
-        """Keep all checkpoints of a thread in another as well."""
+        """Copy all checkpoints of a thread into another."""
         self._threads.copy(_named(thread_id, "thread_id"), _named(to, "to"))
 
     def forget(self, thread_id: str, *, keep: Sequence[CheckpointRef | Mapping[str, Any]] = ()) -> list[Receipt]:
-        """Erase a thread with all its checkpoints; what is to be kept is written anew first. Answers the receipts."""
+        """Erase a thread with all its checkpoints; those in `keep` are written anew first. Returns the receipts."""
         if isinstance(keep, str | Mapping) or not isinstance(keep, Sequence):
             raise InvalidInput("wanted an array of checkpoints", path="$.keep")
         kept = {

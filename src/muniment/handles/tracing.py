@@ -1,4 +1,4 @@
-"""Traces through the handles: what a caller gave is checked, and each run is opened as any other is."""
+"""Trace ingestion through the handles: arguments are checked, and each run is opened as usual."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _names(given: Any, path: str) -> tuple[str, ...]:
 
 
 class IngestRequest(Request):
-    """For whom traces are read."""
+    """The target of ingested traces."""
 
     user_id: _User
     default_user_id: _User
@@ -47,7 +47,7 @@ class IngestRequest(Request):
 
 
 def ingest_otel(ctx: Context, data: Any, *, tenant_id: str, **asked: Any) -> TraceReport:
-    """Check what was asked, and read the traces."""
+    """Check the arguments, and ingest the traces."""
     request = checked(IngestRequest, **asked)
     scope_given({"tenant_id": tenant_id, **dict.fromkeys(("user_id", "agent_id", "session_id", "run_id"), "unsaid")})
     _check_data(data)

@@ -1,7 +1,7 @@
-"""The values of one store of an agent's: put, got, searched, taken out, erased under namespaces and keys.
+"""The values of one store of an agent: put, read, searched, removed, erased under namespaces and keys.
 
-This is what LangGraph's long-term memory asks for over a connection (`muniment.integrations.langgraph`). What is given
-is checked here; the work is that of `muniment.memory.kept`.
+LangGraph's long-term memory uses this over a connection (`muniment.integrations.langgraph`). Arguments are checked
+here; `muniment.memory.kept` does the work.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["ValueSpace"]
 
 AT_ONCE_MAX = 10_000
-"""Values that one call puts, gets or shows."""
+"""The most values that one call puts, reads or returns."""
 R = TypeVar("R", bound=Record)
 
 
@@ -56,8 +56,8 @@ class _Vector(Record):
 class ValueSpace:
     """Values under namespaces and keys, of a store or of one user: `mem.store.values(name)`. Thread-safe.
 
-    What a search compares is given with each value: texts, which the store embeds or takes the words of, or vectors of
-    an embedder of the caller's, which then has a name. `fields` says which of their fields the texts are of.
+    Each value comes with its search keys: texts, which the store embeds or indexes by words, or vectors of the caller's
+    named embedder. `fields` names the fields that the texts come from.
     """
 
     def __init__(self, ctx: Context, name: str, tenant_id: str, user_at: int | None, user_id: str | None) -> None:
@@ -76,9 +76,9 @@ class ValueSpace:
         fields: Sequence[str] | None = None,
         embedder: str | None = None,
     ) -> int:
-        """Put values under their names, and take out what stands under others, in one transaction; answers how many.
+        """Put values under their names, and remove those under others, in one transaction; returns how many.
 
-        What stood there before stays in history. A name stands once among all of them.
+        Earlier values stay in history. A name may occur only once in a call.
         """
         puts = _given(ValuePut, values, "$.values")
         gone = [_name(each) for each in _given(ValueRef, removed, "$.removed")]
@@ -98,22 +98,22 @@ class ValueSpace:
         fields: Sequence[str] | None = None,
         embedder: str | None = None,
     ) -> int:
-        """Keep what searches compare of values that a search told as unread; answers of how many."""
+        """Store the search keys of values that a search reported as unread; returns how many values."""
         given = _given(ValueTexts, values, "$.values")
         features, kept = self._compared(given, fields, embedder)
         return self._values.fill({each.event_id: made for each, made in zip(given, kept, strict=True)}, features)
 
     def prolong(self, names: Sequence[ValueRef | Mapping[str, Any]]) -> int:
-        """Let values live as long from now on as they were given when they were put; answers how many."""
+        """Restart the lifetime of values, as long as given when they were put; returns how many."""
         found = self._got(names)
         mortal = [each for each in found if each.ttl_minutes is not None]
         self._values.prolong(mortal, self._ctx.clock())
         return len(mortal)
 
     def sweep(self, *, erase: bool = False) -> int:
-        """Take out what has expired; answers how many. Reads leave it out whether or not it was swept.
+        """Remove expired values; returns how many. Reads never return them, swept or not.
 
-        With `erase` it is forgotten, and no history of it stays.
+        With `erase` they are forgotten, with their history.
         """
         now = self._ctx.clock()
         expired = [(each.labels, each.key) for each in self._values.expired(now)]
@@ -124,13 +124,13 @@ class ValueSpace:
         return len(expired)
 
     def forget(self, names: Sequence[ValueRef | Mapping[str, Any]]) -> list[Receipt]:
-        """Erase values in all that they ever were; answers the receipts."""
+        """Erase values with all their versions; returns the receipts."""
         return self._values.erase([_name(each) for each in _given(ValueRef, names, "$.names")])
 
     # -- reading --------------------------------------------------------------------------------------
 
     def get(self, names: Sequence[ValueRef | Mapping[str, Any]]) -> list[StoredValue]:
-        """What stands under these names and has not expired; of a name under which nothing stands, nothing."""
+        """The unexpired values under these names; names without a value are left out."""
         return [_stored(each) for each in self._got(names)]
 
     def search(
@@ -145,10 +145,10 @@ class ValueSpace:
         embedder: str | None = None,
         vector: Sequence[float] | None = None,
     ) -> FoundValues:
-        """Values below a namespace: what answers a query, best first; else what changed last first.
+        """Values below a namespace: matches of a query, best first; else the last changed first.
 
-        With the name of an `embedder` of the caller's the query is told by its `vector`. `filter` are fields and what
-        they must equal, or `$gt`, `$gte`, `$lt`, `$lte`, `$ne`.
+        With the name of the caller's own `embedder` the query is given by its `vector`. `filter` maps fields to values
+        they must equal, or to `$gt`, `$gte`, `$lt`, `$lte`, `$ne`.
         """
         labels = _labels(namespace)
         check_filter(filter)
@@ -175,18 +175,18 @@ class ValueSpace:
         limit: int = 100,
         offset: int = 0,
     ) -> list[tuple[str, ...]]:
-        """The namespaces in which something stands, in order: those that begin or end as asked, cut to a depth."""
+        """The namespaces that hold values, in order: those with the given prefix or suffix, cut to a depth."""
         conditions = [PathMatch(each.path, each.is_suffix) for each in _given(NamespaceMatch, matches, "$.matches")]
         depth = None if max_depth is None else _counted(max_depth, "max_depth", least=1)
         page = _counted(offset, "offset"), _counted(limit, "limit", most=AT_ONCE_MAX)
         return list_namespaces(self._values, conditions, depth, *page, self._ctx.clock())
 
     def history(self, namespace: Sequence[str], key: str) -> list[StoredValue]:
-        """Every value that stood under a name and was not erased, oldest first."""
+        """Every value ever put under a name and not erased, oldest first."""
         name = ValueRef.of_given({"namespace": namespace, "key": key}, "not the name of a value")
         return [_stored(each) for each in self._values.history(name.namespace, name.key)]
 
-    # -- small things ---------------------------------------------------------------------------------
+    # -- helpers --------------------------------------------------------------------------------------
 
     def _got(self, names: Sequence[ValueRef | Mapping[str, Any]]) -> list[KeptValue]:
         asked = dict.fromkeys(_name(each) for each in _given(ValueRef, names, "$.names"))
@@ -204,7 +204,7 @@ class ValueSpace:
     def _compared(
         self, given: Sequence[ValuePut | ValueTexts], fields: Sequence[str] | None, embedder: str | None
     ) -> tuple[str, list[list[bytes]]]:
-        """What is compared of each, and the name of what made it."""
+        """The search keys of each value, and the name of what made them."""
         features = self._features(fields, embedder)
         if embedder is not None:
             vectors = [each.vectors or () for each in given]
@@ -222,7 +222,7 @@ def _dealt(made: Sequence[bytes], counts: Sequence[int]) -> list[list[bytes]]:
 
 
 def _vector(vector: Any, query: str | None, embedder: str | None) -> Sequence[float] | None:
-    """What a query comes to, where the caller's own embedder is asked about."""
+    """The query's vector, for the caller's own embedder."""
     if embedder is None and vector is not None:
         raise InvalidInput("a vector is of an embedder", path="$.embedder", hint="name it")
     if embedder is None or not query:

@@ -4,9 +4,9 @@
     agent = Agent(client=client, context_providers=providers)
     await agent.run("Where should we eat?", session=agent.create_session(session_id="chat-1"))
 
-`MunimentContext` puts a packet before the user's question in each request, beside whatever history the agent sends: no
-token twice, and what was sent before is sent alike, so that the caches of providers hold. It records what was said,
-unless `MunimentHistory` does. The history gives messages back exactly as they were.
+`MunimentContext` puts a packet before the user's question in each request, whatever history the agent sends: nothing is
+repeated, and earlier messages stay unchanged, so that providers' caches hold. It records the conversation, unless
+`MunimentHistory` does. The history gives messages back exactly as they were.
 
 Extra: `muniment[agent-framework]`.
 """
@@ -52,7 +52,9 @@ _ROLES = {"user": "user", "assistant": "assistant", "tool": "tool"}
 
 
 class MunimentHistory(HistoryProvider):
-    """The messages of each session in the ledger, and back as they were. Its `flags` are those of the base."""
+    """Stores the messages of each session in the ledger and returns them unchanged. Its `flags` are those
+    of the base.
+    """
 
     def __init__(
         self,
@@ -93,7 +95,7 @@ class MunimentHistory(HistoryProvider):
         await super().after_run(agent=agent, session=session, context=context, state=state)
 
     async def clear(self, session_id: str) -> None:
-        """Take all messages back; with `erase=True` they are forgotten."""
+        """Retract all messages; with `erase=True` they are forgotten."""
         await asyncio.to_thread(self.transcript(session_id).clear)
 
     def transcript(self, session_id: str | None) -> Transcript:
@@ -101,7 +103,7 @@ class MunimentHistory(HistoryProvider):
 
 
 class MunimentContext(ContextProvider):
-    """What memory has for each question, before it; and a record of what was said."""
+    """Puts a packet before each question, and records the conversation."""
 
     def __init__(
         self,
@@ -128,10 +130,10 @@ class MunimentContext(ContextProvider):
             "on_error": on_error,
             "sent": SentPackets(),
         }
-        self.memory("unsaid")  # what is wrong with the names is said now
+        self.memory("unsaid")  # report invalid names now
 
     def memory(self, session_id: str | None) -> SessionMemory:
-        """The memory of a session: with `search`, `remember` and `forget`."""
+        """The memory of a session, with `search`, `remember` and `forget`."""
         return _transcript(self._mem, session_id, **self._names).memory
 
     async def before_run(
@@ -157,7 +159,7 @@ class MunimentContext(ContextProvider):
 
 
 class _Recall(ChatMiddleware):
-    """Puts the packet into what is sent, and says which build it is. No history keeps it."""
+    """Inserts the packet into the request and notes its build. No history stores it."""
 
     def __init__(self, memory: SessionMemory, said: dict[str, Any]) -> None:
         self._memory = memory
@@ -178,7 +180,7 @@ class _Recall(ChatMiddleware):
 
 
 def _name_build(context: SessionContext) -> None:
-    """The answer says which build it was given; by it, its marks are resolved where it is recorded."""
+    """Note the build on the answer, whose marks are resolved with it when it is recorded."""
     answered = context.response.messages if context.response else ()
     if _BUILD in context.metadata and answered:
         answered[-1].additional_properties[_BUILD] = context.metadata[_BUILD]
@@ -205,7 +207,7 @@ def _result_text(results: Iterable[Content]) -> str:
 
 
 def _sent(messages: Iterable[Message]) -> list[dict[str, Any]]:
-    """What is sent, text by text, as it is recorded."""
+    """The request's messages, text by text, as they are recorded."""
     told = [
         ("user" if each.role == "user" else "assistant", _result_text(_results(each)) or _text(each))
         for each in messages
@@ -224,7 +226,7 @@ def _line(message: Message, names: Mapping[str, str]) -> Line:
     results = _results(message)
     if results:
         called = [names.get(str(each.call_id), "tool") for each in results]
-        if all(name in ECHOES for name in called):  # what memory answered is no news to it
+        if all(name in ECHOES for name in called):  # memory's own answers are not news
             return Line(item)
         is_ok = not any(each.exception for each in results)
         return Line(item, _result_text(results), "tool", None, {"name": ", ".join(called)[:200], "ok": is_ok})
@@ -232,7 +234,7 @@ def _line(message: Message, names: Mapping[str, str]) -> Line:
     if role is None or not text:
         return Line(item, text)
     text_at = None
-    if len(message.contents) == 1:  # the text stands in the event, and not here as well
+    if len(message.contents) == 1:  # the event already has the text
         item["message"]["contents"][0].pop("text")
         item["text"], text_at = text, "text"
     build = message.additional_properties.get(_BUILD) if role == "assistant" else None

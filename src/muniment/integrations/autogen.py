@@ -5,10 +5,10 @@
     await agent.run(task="Where should we eat?")
     await memory.record(agent.model_context)            # the last answer; earlier ones are recorded with the next turn
 
-Before each turn the agent hands over its model's context: what is new in it is recorded, and a packet stands before the
-last question, in place of the one before. It leaves out what the context says itself.
+Before each turn the agent hands over its model's context: new messages are recorded, and a packet before the last
+question replaces the previous one. The packet leaves out anything in the context itself.
 
-Extra: `muniment[autogen]`, in an environment of its own: it needs an older protobuf than others.
+Extra: `muniment[autogen]`, in a separate environment: it needs an older protobuf than others.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class MunimentMemory(Protocol):
         return UpdateContextResult(memories=MemoryQueryResult(results=found))
 
     async def record(self, model_context: ChatCompletionContext) -> list[LLMMessage]:
-        """Record what of a context is new, an answer with the packet it was given; its messages without that packet."""
+        """Record the new messages of a context, an answer with its packet; return the messages without that packet."""
         own = [each for each in await model_context.get_messages() if getattr(each, "source", None) != _SOURCE]
         await self.memory.aio.record(_plain(own), build=self._build_id)
         return own
@@ -79,7 +79,7 @@ class MunimentMemory(Protocol):
     async def query(
         self, query: str | MemoryContent, cancellation_token: CancellationToken | None = None, **kwargs: Any
     ) -> MemoryQueryResult:
-        """What this user said in any session, and the facts that stand. Takes `k`."""
+        """Search the user's sessions and current facts. Takes `k`."""
         _ = cancellation_token
         asked = query if isinstance(query, str) else str(query.content)
         hits = await self.memory.aio.search(asked, k=int(kwargs.get("k", 10)))
@@ -96,7 +96,7 @@ class MunimentMemory(Protocol):
         await self.memory.aio.forget_user()
 
     async def close(self) -> None:
-        """The store is its owner's to close."""
+        """Do nothing: the store is its owner's to close."""
 
 
 def _content(text: Any, **said: Any) -> MemoryContent:

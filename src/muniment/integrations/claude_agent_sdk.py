@@ -1,10 +1,10 @@
-"""Memory for agents that are built with the Claude Agent SDK: hooks as callbacks, tools as a server in the process.
+"""Memory for agents built with the Claude Agent SDK: hooks as callbacks, tools as an in-process server.
 
     options = ClaudeAgentOptions(**memory_options(mem, user_id="ana", directory="."))
 
-The callbacks do what `muniment hook` does for Claude Code, in the process and on a store that is open: a prompt is told
-what memory has for it and is recorded, tools' results and answers are recorded, and a compaction is preceded by a
-snapshot. A callback that fails or takes too long tells nothing and stops nothing.
+The callbacks do what `muniment hook` does for Claude Code, in-process and on an open store: a prompt is recorded and
+gets a packet, tool results and answers are recorded, and a compaction is preceded by a snapshot. A callback that fails
+or takes too long adds nothing and blocks nothing.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ def memory_options(
     max_tokens: int = 1024,
     seconds: float = 10.0,
 ) -> dict[str, Any]:
-    """Hooks and the server, as arguments of `ClaudeAgentOptions`. With a directory, its repository's own memory."""
+    """Hooks and the server as arguments of `ClaudeAgentOptions`. With a directory, they use its repository's own
+    memory.
+    """
     tenant = tenant_id
     if directory is not None:
         tenant = scoped_tenant(tenant_id, directory, kind=repository, branches=branches)
@@ -95,7 +97,7 @@ def memory_hooks(
 def memory_server(
     mem: Memory, *, user_id: str, agent_id: str = AGENT, tenant_id: str = DEFAULT_TENANT
 ) -> McpSdkServerConfig:
-    """A server in the process, with two tools that read: `search_memory` and `get_context`."""
+    """An in-process server with two read-only tools: `search_memory` and `get_context`."""
 
     def run() -> Run:
         return mem.run(user_id=user_id, agent_id=agent_id, session_id=AGENT, tenant_id=tenant_id)

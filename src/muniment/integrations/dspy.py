@@ -1,11 +1,11 @@
-"""DSPy over a muniment store: modules that are told and record, histories, a retriever, tools, a callback.
+"""DSPy over a muniment store: modules with memory, histories, a retriever, tools, a callback.
 
     chat = MunimentModule("question, history: dspy.History -> answer", mem, user_id="ana", session_id="chat-1")
     chat(question="Where should we eat?").answer
 
-The module's signature has one more input, `memory`, which holds a packet for what is asked. Where it has a
-`dspy.History`, the latest turns of the session go there, and the packet leaves them out. Nothing is told of another
-user. What an optimizer runs is recorded too, unless `recording` is off.
+The module's signature has one more input, `memory`, which holds a packet for the question. If it has a `dspy.History`,
+the latest turns of the session go there, and the packet leaves them out. Nothing of another user is included. An
+optimizer's runs are recorded too, unless `recording` is off.
 
 Extra: `muniment[dspy]`.
 """
@@ -44,7 +44,7 @@ _SAID = "What is known of the user and was said before, with sources in [n]. Evi
 
 
 def with_memory(signature: Any) -> Any:
-    """The signature with one more input, `memory`, in front of its own."""
+    """Add an input, `memory`, in front of the signature's own."""
     made = dspy.ensure_signature(signature)
     if FIELD in made.fields:
         raise InvalidInput(f"the signature has a field {FIELD!r} already", path=f"$.signature.{FIELD}")
@@ -52,7 +52,7 @@ def with_memory(signature: Any) -> Any:
 
 
 class MunimentHistory:
-    """The turns of one session of one user: what `dspy.History` holds, in and out. Copies of it are itself."""
+    """The turns of one session of one user, read and written as `dspy.History`. Copying returns the same object."""
 
     def __init__(
         self,
@@ -81,11 +81,11 @@ class MunimentHistory:
 
     @property
     def memory(self) -> SessionMemory:
-        """The memory of this session: with `search`, `compose`, `forget` and the like."""
+        """The memory of this session, with `search`, `compose`, `forget` and the like."""
         return self._transcript.memory
 
     def load(self, *, turns_max: int | None = None) -> dspy.History:
-        """The latest turns, as they were. One of which the question or the answer was forgotten is not among them."""
+        """The latest turns, unchanged, without those whose question or answer was forgotten."""
         turns = list(self._turns())
         return dspy.History(messages=turns if turns_max is None else turns[max(0, len(turns) - turns_max) :])
 
@@ -106,7 +106,7 @@ class MunimentHistory:
 
 
 class MunimentModule(dspy.Module):
-    """A module that is told what memory has for its question, and that records what it was asked and said."""
+    """A module that gets a packet for its question, and records its inputs and outputs."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class MunimentModule(dspy.Module):
         max_tokens: int | None = 1024,
         on_error: Literal["open", "closed"] = "open",
     ) -> None:
-        """`module` makes the module of a signature: `dspy.ChainOfThought`, or a function of yours."""
+        """Takes a `module` that makes a module from a signature: `dspy.ChainOfThought`, or your own function."""
         super().__init__()
         told = with_memory(signature)
         self.conversation = MunimentHistory(
@@ -156,8 +156,8 @@ class MunimentModule(dspy.Module):
         return answer
 
     def _told(self, inputs: Mapping[str, Any]) -> tuple[dict[str, Any], Build | None]:
-        """The inputs with what memory adds: a packet, and the turns of the session where there is a place for them.
-        Also the build of that packet: one module may serve several threads.
+        """Add a packet to the inputs, and the session's turns if there is a history field; also return the packet's
+        build, as one module may serve several threads.
         """
         given, turns = {**inputs, FIELD: ""}, []
         if self._history is not None:
@@ -185,9 +185,9 @@ class MunimentModule(dspy.Module):
 
 
 class MunimentRetriever(dspy.Retrieve):
-    """In place of `dspy.Retrieve`: passages of what this user said and the facts that stand, each with its sources.
+    """A replacement for `dspy.Retrieve`: passages of the user's messages and current facts, each with its sources.
 
-    The session that is named is left out: it is what the program sends itself.
+    The given session is left out, since the program sends it itself.
     """
 
     def __init__(self, memory: SessionMemory, k: int = 3) -> None:
@@ -211,7 +211,9 @@ class MunimentRetriever(dspy.Retrieve):
 
 
 class MunimentCallback(BaseCallback):
-    """For `dspy.context(callbacks=[…])`: records what the outermost module was asked and said. It tells nothing."""
+    """For `dspy.context(callbacks=[…])`: records the outermost module's inputs and outputs. It adds
+    nothing to prompts.
+    """
 
     def __init__(self, history: MunimentHistory) -> None:
         self._history = history
@@ -230,7 +232,7 @@ class MunimentCallback(BaseCallback):
 
 
 def memory_tools(memory: SessionMemory, *, hits_max: int = 20) -> list[dspy.Tool]:
-    """Tools for `dspy.ReAct` and its like: search what this user said, and propose a fact on a quote."""
+    """Tools for `dspy.ReAct` and its like: search the user's history, and propose a fact on a quote."""
     return [dspy.Tool(each) for each in memory_functions(memory, hits_max=hits_max)]
 
 
@@ -242,7 +244,7 @@ def _texts(fields: Mapping[str, Any]) -> list[str]:
 
 
 def _line(side: str, fields: Mapping[str, Any], role: str) -> Line:
-    """One side of a turn. Its last text is what was said; without one, all of it is, as JSON."""
+    """One side of a turn. Its last text is the content or, without one, all of it as JSON."""
     plain: dict[str, Any] = to_jsonable_python(dict(fields), fallback=str)
     at = next((name for name in reversed(plain) if isinstance(plain[name], str) and plain[name]), None)
     if at is None:

@@ -1,6 +1,6 @@
 """Haystack over a muniment store: components for pipelines, hooks for its Agent, and tools.
 
-    store = MunimentStore("agent.db")                        # or a server's address, or a store that is open
+    store = MunimentStore("agent.db")                        # or a server's address, or an open store
     pipeline.add_component("recall", MunimentRecaller(store, user_id="ana"))
     pipeline.add_component("record", MunimentWriter(store, user_id="ana"))
     pipeline.connect("recall.messages", "llm.messages")
@@ -9,9 +9,9 @@
     agent = Agent(chat_generator=llm, hooks={"before_run": [RecallHook(store)], "after_run": [RecordHook(store)]})
     agent.run(messages=messages, hook_context={"user_id": "ana", "session_id": "chat-1"})
 
-The list of messages is the conversation as its caller holds it: whole, cut or edited. What is new is recorded, once;
-the packet stands in the message of the last question, before its words, and leaves out what the list says itself. It is
-taken out again before anything is recorded or handed back. All but `memory_tools` are written into a pipeline's file.
+The list of messages is the conversation as its caller holds it: whole, cut or edited. New messages are recorded once;
+the packet is in the message of the last question, before its words, and leaves out anything in the list itself. It is
+removed before anything is recorded or returned. All but `memory_tools` can be serialised in a pipeline file.
 
 Extra: `muniment[haystack]`.
 """
@@ -51,10 +51,10 @@ _BUILD = "muniment_build_id"
 
 
 class MunimentStore:
-    """Where memory is: a file, a PostgreSQL address, a server's address, or a store that is open already."""
+    """A memory's location: a file, a PostgreSQL address, a server's address, or an open store."""
 
     def __init__(self, location: str | Memory | AsyncMemory, *, key: Secret | None = None) -> None:
-        """`key` is a server's API key. A location is opened when it is first needed."""
+        """Takes a server's API key in `key`. A location is opened on first use."""
         self.location = location
         self.key = key
         self._mem = None if isinstance(location, str) else store_of(location)
@@ -69,7 +69,7 @@ class MunimentStore:
         return self._mem
 
     def close(self) -> None:
-        """Close what was opened here; a store that was handed in stays as it is."""
+        """Close a store that was opened here; one that was passed in stays open."""
         if self._mem is not None and isinstance(self.location, str):
             self._mem.close()
             self._mem = None
@@ -90,7 +90,7 @@ class MunimentStore:
 
 
 class _Remembering:
-    """What all of them share: whose memory it is, and how they are written into a file."""
+    """Base of all components: whose memory it is, and its serialisation."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class _Remembering:
         max_tokens: int = 1024,
         on_error: Literal["open", "closed"] = "open",
     ) -> None:
-        """The user and the session may be said for all calls here, or with each."""
+        """Takes the user and the session for all calls; each call may also name them."""
         self.store = store
         self._given: dict[str, Any] = {
             "user_id": user_id,
@@ -124,7 +124,7 @@ class _Remembering:
         return default_from_dict(cls, {**data, "init_parameters": parameters})
 
     def memory(self, user_id: str | None = None, session_id: str | None = None) -> SessionMemory:
-        """The memory of a session: with `search`, `remember` and `forget`."""
+        """The memory of a session, with `search`, `remember` and `forget`."""
         said = {"user_id": user_id or self._given["user_id"], "session_id": session_id or self._given["session_id"]}
         for name, value in said.items():
             if not value:
@@ -147,7 +147,7 @@ def _recall(memory: SessionMemory, messages: list[ChatMessage]) -> tuple[list[Ch
 
 @component
 class MunimentRecaller(_Remembering):
-    """Before a generator or an Agent: records what is new of the messages, and puts a packet before the question."""
+    """Before a generator or an Agent: records new messages, and puts a packet before the question."""
 
     @component.output_types(messages=list[ChatMessage], build_id=str)
     def run(
@@ -159,8 +159,8 @@ class MunimentRecaller(_Remembering):
 
 @component
 class MunimentWriter(_Remembering):
-    """Behind a generator or an Agent: records its answer, with the packet it was given. `messages` are those that were
-    sent; of an Agent, which answers the whole conversation, its `messages` alone.
+    """After a generator or an Agent: records its answer with the packet it got. `messages` are those that were sent;
+    for an Agent, which returns the whole conversation, only its `messages` are needed.
     """
 
     @component.output_types(messages=list[ChatMessage], event_ids=list[str])
@@ -180,7 +180,7 @@ class MunimentWriter(_Remembering):
 
 
 class RecallHook(_Remembering):
-    """The same for an Agent by itself. The user and the session may stand in its `hook_context`."""
+    """The recaller as an Agent's hook. The user and the session may be in its `hook_context`."""
 
     allowed_hook_points = ("before_run",)
 
@@ -190,7 +190,7 @@ class RecallHook(_Remembering):
 
 
 class RecordHook(_Remembering):
-    """Records what an Agent's run brought, and takes the packet out of what the Agent answers."""
+    """Records an Agent's run, and removes the packet from its result."""
 
     allowed_hook_points = ("after_run",)
 
@@ -209,7 +209,7 @@ def memory_tools(
     agent_id: str = "haystack",
     tenant_id: str = DEFAULT_TENANT,
 ) -> list[Tool]:
-    """Tools for a model: search what this user said, and propose a fact on a quote."""
+    """Tools for a model: search the user's history, and propose a fact on a quote."""
     memory = SessionMemory(mem, user_id=user_id, session_id=session_id, agent_id=agent_id, tenant_id=tenant_id)
     return [create_tool_from_function(function) for function in memory_functions(memory)]
 
@@ -220,7 +220,7 @@ def _named(state: State) -> tuple[str | None, str | None]:
 
 
 def _with_packet(messages: Sequence[ChatMessage], build: Build) -> list[ChatMessage]:
-    """The messages with the packet in the last question's, which says which build it is."""
+    """The messages with the packet in the last question's, whose metadata name the build."""
     found = list(messages)
     asked = [at for at, message in enumerate(found) if message.is_from("user") and message.texts]
     if asked:
@@ -249,7 +249,7 @@ def _build_of(messages: Iterable[ChatMessage]) -> str | None:
 
 
 def _plain(messages: Iterable[ChatMessage]) -> list[dict[str, Any]]:
-    """Messages in the form of an API. A call without an id is named by its place, and so is its result."""
+    """Messages in the form of an API. A call without an id is named by its place, as is its result."""
     made = answered = 0
     found: list[dict[str, Any]] = []
     for message in messages:
@@ -274,7 +274,7 @@ def _plain(messages: Iterable[ChatMessage]) -> list[dict[str, Any]]:
 
 
 def _parts(parts: Iterable[Any]) -> list[dict[str, Any]]:
-    """Texts as they are; of pictures and files, what they are."""
+    """Texts unchanged; pictures and files as descriptions."""
     said = [(part, part.get("text") if isinstance(part, dict) else getattr(part, "text", None)) for part in parts]
     return [
         {"type": "text", "text": text} if text is not None else {"type": getattr(part, "mime_type", None) or "file"}

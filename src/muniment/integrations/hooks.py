@@ -1,6 +1,6 @@
-"""Hooks of coding agents, as a module that is run: `python -m muniment.integrations.hooks` is `muniment hook`.
+"""Hooks of coding agents as a runnable module: `python -m muniment.integrations.hooks` is `muniment hook`.
 
-What it does stands in `muniment.surfaces.hosts`; `muniment install` writes it into a host's configuration.
+The implementation is in `muniment.surfaces.hosts`; `muniment install` writes it into a host's configuration.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["handle", "main"]
 
 
 def __getattr__(name: str) -> Any:
-    """`handle` is loaded when it is asked for: a hook that only puts an event down needs nothing of it."""
+    """Load `handle` on demand: a hook that only records an event does not need it."""
     if name != "handle":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from muniment.surfaces.hosts.hooks import handle
@@ -28,9 +28,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _run() -> None:
-    """One event, in a process that lives for it alone: what it leaves is not looked for, and not taken down piece by
-    piece. That is a sixth of what a hook costs.
-    """
+    """Handle one event in a process of its own, which exits without cleanup: that saves a sixth of a hook's cost."""
     gc.disable()
     code = main()
     sys.stdout.flush()

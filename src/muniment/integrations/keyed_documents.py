@@ -1,7 +1,7 @@
-"""Values under keys, kept as the documents of one corpus: what stands is found, what stood before is history.
+"""Values under keys, stored as the documents of one corpus: current values are found, earlier ones are history.
 
-Each value is a revision of a document. Putting another one supersedes it; taking it out retracts it, so that what
-pointed to it still resolves, or erases it with a receipt. Searches see what stands and nothing else.
+Each value is a revision of a document. Writing another one supersedes it; removing it retracts it, so that references
+to it still resolve, or erases it with a receipt. Searches only see current values.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _REASON = "taken out through an integration"
 
 
 class Kept(NamedTuple):
-    """A value as it stands."""
+    """A current value."""
 
     key: str
     value: JsonObject
@@ -34,7 +34,7 @@ class Kept(NamedTuple):
 
 
 class KeyedDocuments:
-    """The values of one corpus. Thread-safe as far as the store is: of two writers to a key, the later one stands."""
+    """The values of one corpus. As thread-safe as the store: of two writers to a key, the later one wins."""
 
     def __init__(
         self, mem: Memory, corpus_id: str, *, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT
@@ -45,17 +45,17 @@ class KeyedDocuments:
         return self.get_many([key]).get(key)
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Kept]:
-        """What stands under these keys."""
+        """Current values of these keys."""
         found = self._corpus._newest([_document_id(key) for key in keys])
         kept = {key: found.get(_document_id(key)) for key in keys}
         return {key: _kept(document) for key, document in kept.items() if document is not None}
 
     def put(self, key: str, value: Mapping[str, Any], text: str) -> None:
-        """`text` is what a search reads; where it holds nothing, the key is."""
+        """Write a value; searches read `text` or, if it is empty, the key."""
         put_all([Put(self, key, value, text)])
 
     def take(self, key: str, *, erase: bool = False) -> bool:
-        """Take a value out; False where none stands (an erasure also reaches what stood before)."""
+        """Remove a value; return False if there is none (an erasure also reaches earlier ones)."""
         stands = self.get(key) is not None
         if erase:
             try:
@@ -67,18 +67,18 @@ class KeyedDocuments:
         return stands
 
     def clear(self) -> None:
-        """Erase everything, with all that stood before."""
+        """Erase everything, including earlier values."""
         try:
             self._corpus.forget()
         except NotFound:
             return
 
     def all(self) -> list[Kept]:
-        """What stands, in the order of its keys."""
+        """Current values in the order of their keys."""
         return sorted(map(_kept, self._corpus._standing()), key=lambda kept: kept.key)
 
     def find(self, query: str, k: int) -> Iterator[tuple[Kept, float]]:
-        """What stands and answers a query, best first, each value once."""
+        """Current values that match a query, best first, each once."""
         hits = self._corpus.search(query, k=k)
         scores: dict[str, float] = {}
         for hit in hits:
@@ -89,14 +89,14 @@ class KeyedDocuments:
                 yield _kept(standing[session_id]), score
 
     def history(self, key: str) -> list[tuple[Kept, str]]:
-        """Every revision that was not erased and how it stands, oldest first."""
+        """Every revision that was not erased, with its state, oldest first."""
         document_id = _document_id(key)
         revisions = self._corpus.documents(include_all=True, document_ids=[document_id])
         return [(_kept(each), each.status) for each in sorted(revisions, key=lambda each: each.revision)]
 
 
 class Put(NamedTuple):
-    """A value that is to be put; see `KeyedDocuments.put`."""
+    """Arguments of a `KeyedDocuments.put`."""
 
     documents: KeyedDocuments
     key: str
@@ -105,7 +105,7 @@ class Put(NamedTuple):
 
 
 def put_all(puts: Sequence[Put]) -> None:
-    """Put values of one tenant, into one corpus or several and each key once, in one transaction."""
+    """Write values of one tenant in one transaction, to one or several corpora, each key once."""
     if puts:
         puts[0].documents._corpus._add_many([(put.documents._corpus, _given(put)) for put in puts])
 
@@ -123,7 +123,7 @@ def _given(put: Put) -> dict[str, Any]:
 
 
 def _document_id(key: str) -> str:
-    """The key itself where it can be a name, else a digest of it."""
+    """The key itself if it can be a name, else a digest of it."""
     fits = 0 < len(key) <= ID_MAX_CHARS and len(key.encode("utf-8", "replace")) <= ID_MAX_BYTES
     is_plain = fits and not key.startswith(_LONG) and not any(ord(char) < 32 or ord(char) == 127 for char in key)
     return key if is_plain and key.strip() else short_id("long", key)

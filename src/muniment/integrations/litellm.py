@@ -1,12 +1,12 @@
-"""A callback for LiteLLM: what its async calls ask is recorded and told a packet, by the core of `muniment.wrap`.
+"""A callback for LiteLLM: records its async calls and adds a packet, using the core of `muniment.wrap`.
 
     litellm.callbacks = [MunimentLogger(mem, user_id="ana")]
     await litellm.acompletion(model=…, messages=messages, metadata={"user_id": "ana", "session_id": "s1"})
 
-It works in LiteLLM's Router and proxy server too, which ask through the same calls. The user is `metadata.user_id`, the
-`user` of the call or that of the callback; the session is `metadata.session_id`, else told as the proxy tells it. A
-call that names no user passes memory by. LiteLLM has no hook that changes a sync call: `litellm.completion` passes
-memory by as well.
+It works in LiteLLM's Router and proxy server too, which use the same calls. The user is `metadata.user_id`, the `user`
+of the call or that of the callback; the session is `metadata.session_id`, or else found as in the proxy. A call that
+names no user bypasses memory. LiteLLM has no hook that changes a sync call, so `litellm.completion` bypasses memory as
+well.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _UnderWay(NamedTuple):
 
 
 class MunimentLogger(CustomLogger):
-    """Records what LiteLLM asks and is answered, and puts a packet before the question."""
+    """Records LiteLLM's requests and answers, and puts a packet before the question."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class MunimentLogger(CustomLogger):
         place: Place = "question",
         on_error: Literal["open", "closed"] = "open",
     ) -> None:
-        """`on_error="open"`: where memory fails, a warning is logged and the call goes on without it; `"closed"`: the
+        """`on_error="open"`: if memory fails, a warning is logged and the call goes on without it; `"closed"`: the
         error is raised before anything is sent.
         """
         super().__init__()
@@ -79,7 +79,7 @@ class MunimentLogger(CustomLogger):
     # -- before -----------------------------------------------------------------------------------------------
 
     async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
-        """The call with a packet in it. LiteLLM asks for it right before a deployment is asked, retries included."""
+        """Add a packet to the call. LiteLLM runs this right before each request to a deployment, retries included."""
         dialect = _DIALECTS.get(str(getattr(call_type, "value", call_type)))
         if dialect is None:
             return None
@@ -97,7 +97,7 @@ class MunimentLogger(CustomLogger):
         return call.sent
 
     def _conversation(self, dialect: Dialect, kwargs: Mapping[str, Any]) -> Conversation | None:
-        """Whose it is, and in which session; None where it passes memory by."""
+        """The user's conversation and session; None if the call bypasses memory."""
         try:
             whose = caller_of({}, _named(kwargs), Allowed(), self._defaults)
             messages = dialect.messages(kwargs)
@@ -115,7 +115,7 @@ class MunimentLogger(CustomLogger):
     async def async_log_success_event(
         self, kwargs: dict[str, Any], response_obj: Any, start_time: Any, end_time: Any
     ) -> None:
-        """The answer, a streamed one put together by LiteLLM."""
+        """Record the answer; LiteLLM has assembled a streamed one."""
         _ = (start_time, end_time)
         with self._lock:
             found = self._under_way.pop(str(kwargs.get("litellm_call_id")), None)
@@ -133,14 +133,14 @@ class MunimentLogger(CustomLogger):
     async def async_log_failure_event(
         self, kwargs: dict[str, Any], response_obj: Any, start_time: Any, end_time: Any
     ) -> None:
-        """Nothing was answered; what was asked is recorded, and asked again is recorded once."""
+        """Record the question of a failed call, once even if it is retried."""
         _ = (response_obj, start_time, end_time)
         with self._lock:
             self._under_way.pop(str(kwargs.get("litellm_call_id")), None)
 
 
 def _named(kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """What a call says of whose it is: LiteLLM's proxy server has the caller's metadata in one of two places."""
+    """Names in a call's metadata, which LiteLLM's proxy server puts in one of two places."""
     found: dict[str, Any] = {}
     for name in ("litellm_metadata", "metadata"):
         held = kwargs.get(name)

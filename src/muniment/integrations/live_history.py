@@ -1,9 +1,9 @@
-"""What a framework sends of a conversation by itself, so that a packet need not tell it again.
+"""Find the part of a conversation that a framework sends itself, so that a packet need not repeat it.
 
-The latest messages of a session go to the model as they are. A packet composed beside them leaves their events out: of
-a session that is sent whole all of it, of one that was cut what is sent, so that what was cut can be told. It stands
-before the last question, behind everything that was sent before: a provider's cache keeps the longest prefix that two
-requests share, and a packet differs from question to question.
+The latest messages of a session go to the model unchanged. A packet for the same request leaves their events out: the
+whole session if it is sent whole, or the part sent if it was cut, so that the packet can cover the rest. It goes before
+the last question, after everything sent before: a provider's cache keeps the longest common prefix of two requests, and
+a packet differs from question to question.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 __all__ = ["compose_beside", "cut_in_steps", "left_out"]
 
 _LOOKED_AT = 400
-"""How many of a run's latest entries are looked at at least; of a longer history, four for each text."""
+"""Minimum number of a run's latest entries that are examined; for a longer history, four per text."""
 _TURNS = ("message", "tool_result")
 
 
 def compose_beside(run: Run, texts: Iterable[str], *, query: str, max_tokens: int) -> str:
-    """The text of a packet for a question, without what these texts say, which are sent beside it; empty where memory
-    holds nothing else.
+    """Text of a packet for a question, without these texts, which are sent anyway; empty if memory holds
+    nothing else.
     """
     left = _left_out(run, texts, lambda limit: run.ledger.entries(order="desc", limit=limit))
     return run.compose("responder", query=query, max_tokens=max_tokens, **left).text
 
 
 def left_out(mem: Memory, run: Run, texts: Iterable[str]) -> dict[str, Any]:
-    """What a packet leaves out, since these texts of the session say it: arguments of `compose`."""
+    """Arguments of `compose` that leave out these texts of the session."""
     scope = run.scope
 
     def latest(limit: int) -> Iterable[LedgerEntry]:
@@ -61,15 +61,15 @@ def _left_out(run: Run, texts: Iterable[str], latest: Callable[[int], Iterable[L
 
 
 def _kept(text: str) -> str:
-    """A text as the ledger holds it, which took its secrets out at the door."""
+    """A text as stored in the ledger, with secrets redacted."""
     return str(redact_value(text, Counter()))
 
 
 def cut_in_steps(count: int, count_max: int) -> int:
-    """How many of so many messages to leave out in front, where at most `count_max` are to stay.
+    """Number of leading messages to leave out, so that at most `count_max` remain.
 
-    It goes in steps of half of that, so that the front of what is sent stays the same for a while: a cut that moves
-    with every message changes every request from its beginning.
+    The cut moves in steps of half of that, so that the beginning of the request stays the same for a while: a cut that
+    moves with every message changes every request from its start.
     """
     over = count - count_max
     step = max(1, count_max // 2)

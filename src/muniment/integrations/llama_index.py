@@ -6,10 +6,9 @@
     block = MunimentMemoryBlock(mem=mem, user_id="ana", session_id="chat-1")
     Memory.from_defaults(session_id="chat-1", memory_blocks=[block])
 
-`get(input)` answers the latest messages of this session, and before the last thing the user said what is known beside
-them, composed and cited: of earlier sessions, and of this one what is no longer sent. What stands in front of it
-stays as it was, so that the caches of providers hold. `set` and `reset` take back what stands and write anew: the
-ledger keeps what was said.
+`get(input)` returns the latest messages of this session with a cited packet before the user's last message, covering
+earlier sessions and the part of this one that is no longer sent. The messages before it stay unchanged, so that
+providers' caches hold. `set` and `reset` retract messages and write new ones: the ledger keeps the old ones.
 
 Extra: `muniment[llama-index]`.
 """
@@ -44,7 +43,7 @@ _ROLES = {MessageRole.USER: "user", MessageRole.ASSISTANT: "assistant", MessageR
 
 
 class MunimentMemory(BaseMemory):
-    """A session's chat history in the ledger, with what other sessions of the user know before it."""
+    """A session's chat history in the ledger, preceded by memory of the user's other sessions."""
 
     max_tokens: int = Field(default=1024, description="What the composed packet may take.")
     messages_max: int = Field(default=40, description="How many of the latest messages are given.")
@@ -85,7 +84,7 @@ class MunimentMemory(BaseMemory):
         self._transcript.append(_line(_own(each)) for each in messages)
 
     def set(self, messages: list[ChatMessage]) -> None:
-        """Other messages in place of those that stand; where they begin with them, what is new is added."""
+        """Replace the current messages; if the new list begins with them, only append the rest."""
         standing, messages = self.get_all(), [_own(each) for each in messages]
         if messages[: len(standing)] != standing:
             self.reset()
@@ -97,7 +96,9 @@ class MunimentMemory(BaseMemory):
 
 
 class MunimentMemoryBlock(BaseMemoryBlock[str]):
-    """Long-term memory below LlamaIndex's own `Memory`: takes what leaves the window, composes for what is asked."""
+    """Long-term memory below LlamaIndex's own `Memory`: stores messages that leave the window, and composes for the
+    question.
+    """
 
     name: str = Field(default="muniment")
     max_tokens: int = Field(default=1024)
@@ -124,12 +125,12 @@ class MunimentMemoryBlock(BaseMemoryBlock[str]):
 
 
 class _Packet(TextBlock):
-    """A packet before the words of a message; no part of what was said."""
+    """A packet before the words of a message, not part of the conversation."""
 
 
 def _with_packet(messages: Sequence[ChatMessage], packet: str, asked: str) -> list[ChatMessage]:
-    """The messages with the packet before the last thing the user said: in one message with it, where that is the
-    question, since templates of many models take no two messages of a user in a row; else in a message of the system.
+    """The messages with the packet before the user's last message: inside it if that is the question, since many
+    models' templates forbid consecutive user messages; else as a system message.
     """
     at = max((at for at, message in enumerate(messages) if message.role == MessageRole.USER), default=0)
     if not messages or messages[at].content != asked:
@@ -140,7 +141,7 @@ def _with_packet(messages: Sequence[ChatMessage], packet: str, asked: str) -> li
 
 
 def _own(message: ChatMessage) -> ChatMessage:
-    """A message that was got, as the user wrote it."""
+    """A message without its packet, as the user wrote it."""
     own = [block for block in message.blocks if not isinstance(block, _Packet)]
     return message if len(own) == len(message.blocks) else message.model_copy(update={"blocks": own})
 
@@ -160,7 +161,7 @@ def _transcript(
 
 
 def _from_turn(messages: Sequence[ChatMessage], count: int) -> list[ChatMessage]:
-    """The latest messages, beginning with something the user said, so that no tool's result lacks its call."""
+    """The latest messages, beginning with a user's message, so that no tool result lacks its call."""
     latest = list(messages[cut_in_steps(len(messages), count) :])
     starts = [at for at, message in enumerate(latest) if message.role == MessageRole.USER]
     return latest[starts[0] :] if starts else latest

@@ -1,4 +1,4 @@
-"""Messages of chat frameworks as events: their text, their role, and a key under which each is written once."""
+"""Messages of chat frameworks as events: their text, their role, and an idempotency key."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["content_text", "observe_once", "once_key"]
 
 
 def content_text(content: Any) -> str:
-    """The text of a message's content: itself, or that of its text blocks, one below the other."""
+    """Text of a message's content: itself, or its text blocks, one below the other."""
     if isinstance(content, str):
         return content
     if isinstance(content, Mapping):
@@ -34,16 +34,16 @@ def _parts(content: Iterable[Any]) -> Iterator[Any]:
 
 
 def once_key(place: str, message_id: str | None, position: int, said: Any) -> str:
-    """The idempotency key of a message. It is equal for one message at one place, however often a step is run again,
-    and another once the message is edited.
+    """The idempotency key of a message: the same for one message at one place, however often a step is repeated, and a
+    different one once the message is edited.
     """
     name = f"#{position}" if message_id is None else message_id
     return f"{place[:80]}:{name[:100]}:{digest_of([place, name, said])[:24]}"
 
 
 def observe_once(run: Run, events: Sequence[Mapping[str, Any]]) -> list[LedgerEntry]:
-    """Write events under their idempotency keys. What was forgotten does not come back with its key, and keeps nothing
-    else from being written.
+    """Write events under their idempotency keys. A forgotten event does not come back under its key, and does not block
+    others.
     """
     try:
         return run.observe_many(events) if events else []

@@ -1,12 +1,12 @@
 """A `Session` of the OpenAI Agents SDK over the ledger.
 
     session = MunimentSession("chat-1", mem, user_id="ana")
-    config = RunConfig(call_model_input_filter=recall_filter(session))      # what is known beside the session's items
+    config = RunConfig(call_model_input_filter=recall_filter(session))      # memory beyond the session's items
     await Runner.run(agent, "Where should we eat?", session=session, run_config=config)
 
-The ledger is append-only. `pop_item` and `clear_session` therefore write that the items are taken back: this session no
-longer shows them, while what was said stays evidence that recall may quote. With `erase=True` they forget instead: the
-events lose their content for good, and what was derived from them goes too.
+The ledger is append-only. `pop_item` and `clear_session` therefore record a retraction: this session no longer shows
+the items, but they stay evidence that recall may quote. With `erase=True` they forget instead: the events lose their
+content for good, with everything derived from them.
 
 Extra: `muniment[openai-agents]`.
 """
@@ -39,7 +39,7 @@ __all__ = ["MunimentSession", "recall_filter"]
 
 
 class MunimentSession(Conversation):
-    """One conversation. Several may stand in one store; two handles on the same one see the same items."""
+    """One conversation. A store may hold several; two handles on the same one see the same items."""
 
     framework = "openai_agents"
     session_settings: SessionSettings | None = None
@@ -87,11 +87,11 @@ class MunimentSession(Conversation):
 def recall_filter(
     session: MunimentSession, *, max_tokens: int = 1024
 ) -> Callable[[CallModelData[Any]], Awaitable[ModelInputData]]:
-    """For `RunConfig(call_model_input_filter=…)`: before the last thing the user said stands a packet for it.
+    """Make a `RunConfig(call_model_input_filter=…)` that puts a packet before the user's last message.
 
-    It tells what earlier sessions know, and of this one what is not sent (`session_settings` may limit that); nothing
-    that the input says itself. What stands in front of it stays as it was, so that a provider's cache holds. No session
-    keeps it.
+    It covers earlier sessions, and the part of this one that is not sent (`session_settings` may limit that), but
+    nothing in the input itself. The messages before it stay unchanged, so that a provider's cache holds. No session
+    stores it.
     """
 
     async def recall(data: CallModelData[Any]) -> ModelInputData:

@@ -1,4 +1,4 @@
-"""What an integration says when the package it is for is not there."""
+"""The error of an integration whose package is not installed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ __all__ = ["missing"]
 
 
 def missing(package: str, extra: str, error: ModuleNotFoundError) -> MissingDependency:
-    """The error to raise in place of a failed import: which package, and which extra brings it."""
+    """Make the error for a failed import, naming the package and the extra that brings it."""
     lacks = f" ({error.name})" if error.name and error.name.partition(".")[0] != package.replace("-", "_") else ""
     return not_installed(f"this needs the package {package}{lacks}", extra)

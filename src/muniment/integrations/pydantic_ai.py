@@ -5,9 +5,9 @@
     result = await agent.run("Where should we eat?", message_history=history.load())
     history.append(result.new_messages())
 
-The processor keeps a long conversation short: the latest turns stay, and what came before, in this session and in
-others, is composed for what is asked and put before the question, where the caches of providers keep what stands in
-front of it. Nothing is told that the history says itself.
+The processor keeps a long conversation short: the latest turns stay, and a packet of earlier ones, from this session
+and others, is put before the question, so that providers' caches keep everything before it. The packet leaves out
+anything in the history itself.
 
 Extra: `muniment[pydantic-ai]`.
 """
@@ -49,12 +49,12 @@ _ROLES = {"user-prompt": "user", "text": "assistant", "tool-return": "tool"}
 
 
 class MunimentHistory(Conversation):
-    """The messages of one session. Each part is an event of its own, that recall finds and that can be forgotten."""
+    """The messages of one session. Each part is a separate event, which recall finds and which can be forgotten."""
 
     framework = "pydantic_ai"
 
     def load(self) -> list[ModelMessage]:
-        """What `message_history=` takes."""
+        """The messages for `message_history=`."""
         messages: dict[int, dict[str, Any]] = {}
         for item in self._transcript.items():
             message = messages.setdefault(item["message"], {**item["of"], "parts": []})
@@ -63,7 +63,7 @@ class MunimentHistory(Conversation):
         return loaded
 
     def append(self, messages: Sequence[ModelMessage]) -> None:
-        """Add what a run brought: `result.new_messages()`. A packet that was put in by `recent_history` is left out."""
+        """Add the new messages of a run, `result.new_messages()`, without packets from `recent_history`."""
         first = 1 + max((item["message"] for item in self._transcript.items()), default=-1)
         plain = ModelMessagesTypeAdapter.dump_python(_without_packet(messages), mode="json")
         self._transcript.append(line for at, message in enumerate(plain, first) for line in _lines(message, at))
@@ -73,10 +73,9 @@ class MunimentHistory(Conversation):
 
 
 def recall_instructions(run: Run, *, max_tokens: int = 1024) -> Callable[[RunContext[Any]], str]:
-    """Instructions that are composed anew for each request and not kept in the history.
+    """Make instructions that are composed for each request and not stored in the history.
 
-    They stand in front of the conversation, so that a provider's cache ends where they begin; `recent_history` puts the
-    same behind it.
+    They precede the conversation, so a provider's cache ends there; `recent_history` puts the packet after it.
     """
 
     def recall(ctx: RunContext[Any]) -> str:
@@ -90,10 +89,10 @@ def recall_instructions(run: Run, *, max_tokens: int = 1024) -> Callable[[RunCon
 def recent_history(
     run: Run, *, messages_max: int = 20, max_tokens: int = 1024
 ) -> Callable[[list[ModelMessage]], list[ModelMessage]]:
-    """A history processor: the latest messages, from something the user said, with a packet before the last question.
+    """Make a history processor: the latest messages, from a user's message on, with a packet before the last question.
 
-    Of the conversation the packet tells only what was cut. It is cut in steps of half of `messages_max`, so that what
-    is sent begins alike for a while.
+    From this conversation the packet only covers the part that was cut. Cuts move in steps of half of `messages_max`,
+    so that the beginning of the request stays the same for a while.
     """
 
     def process(messages: list[ModelMessage]) -> list[ModelMessage]:
@@ -109,7 +108,7 @@ def recent_history(
 
 
 def memory_toolset(run: Run, *, hits_max: int = 20) -> FunctionToolset[Any]:
-    """Tools for a model: search what this user said, and propose a fact on a quote. The scope is the run's."""
+    """Tools for a model: search the user's history, and propose a fact on a quote. The scope is the run's."""
 
     def refuse(error: MunimentError) -> NoReturn:
         raise ModelRetry(f"{error.message}. {error.hint}") from error
@@ -118,7 +117,9 @@ def memory_toolset(run: Run, *, hits_max: int = 20) -> FunctionToolset[Any]:
 
 
 def _lines(message: dict[str, Any], at: int) -> Iterator[Line]:
-    """The parts of a message. What belongs to the whole stands beside each, so that any of them can be forgotten."""
+    """The parts of a message. Fields of the whole message are repeated in each, so that any of them can be
+    forgotten.
+    """
     of = {key: value for key, value in message.items() if key != "parts"}
     for part in message["parts"]:
         kind = part["part_kind"]
@@ -134,7 +135,7 @@ def _lines(message: dict[str, Any], at: int) -> Iterator[Line]:
 
 
 def _with_packet(message: ModelMessage, packet: str) -> ModelMessage:
-    """The message with a packet before its last prompt. Its metadata tell it from what the user said."""
+    """The message with a packet before its last prompt, distinguished from the user's words by its metadata."""
     at = max(place for place, part in enumerate(message.parts) if isinstance(part, UserPromptPart))
     prompt = message.parts[at]
     assert isinstance(prompt, UserPromptPart)
@@ -150,7 +151,7 @@ def _without_packet(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
 
 
 def _own(message: ModelRequest) -> ModelRequest:
-    """The message as the user wrote it."""
+    """The message without its packet, as the user wrote it."""
     parts: list[Any] = []
     for part in message.parts:
         if isinstance(part, UserPromptPart) and not isinstance(part.content, str):
@@ -168,7 +169,7 @@ def _is_packet(content: Any) -> bool:
 
 
 def _texts(messages: Iterable[ModelMessage]) -> list[str]:
-    """What the messages say, part by part, as it is recorded."""
+    """The texts of messages, part by part, as they are recorded."""
     contents = (getattr(part, "content", None) for message in messages for part in message.parts)
     return [content_text(content) for content in contents if isinstance(content, str | list | tuple)]
 
@@ -179,7 +180,7 @@ def _prompts(message: ModelMessage) -> list[str]:
 
 
 def _from_prompt(messages: Sequence[ModelMessage], count: int) -> list[ModelMessage]:
-    """The latest messages, beginning with a prompt, so that no tool's result lacks its call; at least the last turn."""
+    """The latest messages, beginning with a prompt, so that no tool result lacks its call; at least the last turn."""
     starts = [at for at, message in enumerate(messages) if _prompts(message)]
     first = cut_in_steps(len(messages), count)
     fitting = [at for at in starts if at >= first]

@@ -1,4 +1,4 @@
-"""smolagents over a muniment store: callbacks that record, a model that is told, and tools.
+"""smolagents over a muniment store: callbacks that record, a model wrapper with a packet, and tools.
 
     memory = MunimentMemory(mem, user_id="ana", session_id="chat-1")
     agent = ToolCallingAgent(
@@ -6,9 +6,9 @@
     )
     agent.run("Where should we eat?")
 
-Recorded are the task, what each tool answered, and the final answer with the packet that the model was given; not what
-the model thought on the way. The packet stands in the message of the task, before its words, in what is sent and
-nowhere else. It leaves out what the agent's own memory sends, and stays the same from step to step.
+The task, each tool's result, and the final answer with its packet are recorded, but not the model's reasoning. The
+packet is in the message of the task, before its words, only in the request. It leaves out anything the agent's own
+memory sends, and stays the same from step to step.
 
 Extra: `muniment[smolagents]`.
 """
@@ -38,7 +38,7 @@ __all__ = ["MunimentMemory", "RecallingModel"]
 
 _TASK = "New task:\n"
 _OBSERVED = "Observation:\n"
-"""How the framework tells its model of a task, and of what a tool answered."""
+"""The framework's prefixes of a task and of a tool's result."""
 
 
 class MunimentMemory:
@@ -65,12 +65,12 @@ class MunimentMemory:
             on_error=on_error,
         )
         self.last_build_id: str | None = None
-        """The packet that the model was given last; None where it went without memory."""
+        """Build of the last packet; None if the model went without memory."""
         self._task: TaskStep | None = None
 
     @property
     def step_callbacks(self) -> dict[Any, Callable[..., None]]:
-        """For `step_callbacks=` of an agent; with others of yours, a dict of both."""
+        """For an agent's `step_callbacks=`; merge it with your own into one dict."""
         return {ActionStep: self.record_step, FinalAnswerStep: self.record_answer}
 
     def recalling(self, model: Model) -> RecallingModel:
@@ -78,11 +78,11 @@ class MunimentMemory:
         return RecallingModel(model, self)
 
     def tools(self) -> list[Tool]:
-        """Tools for a model: search what this user said, and propose a fact on a quote."""
+        """Tools for a model: search the user's history, and propose a fact on a quote."""
         return [tool(function) for function in memory_functions(self.memory)]
 
     def record_step(self, step: ActionStep, agent: Any) -> None:
-        """Record the task, if it is new, and what tools answered in this step."""
+        """Record the task, if it is new, and the tool results of this step."""
         tasks = [each for each in agent.memory.steps if isinstance(each, TaskStep)]
         at = f"{step.timing.start_time!r}:{step.step_number}"
         messages, ids = [], []
@@ -91,7 +91,7 @@ class MunimentMemory:
             messages.append({"role": "user", "content": self._task.task})
             ids.append(f"task:{at}")
         calls = [] if step.is_final_answer else step.tool_calls or []
-        if calls and step.observations:  # the framework tells what all of them answered as one text
+        if calls and step.observations:  # the framework joins all results into one text
             messages.append({"role": "assistant", "tool_calls": [call.dict() for call in calls]})
             main = next((call for call in calls if call.name not in ECHOES), calls[0])
             messages.append({"role": "tool", "tool_call_id": main.id, "content": step.observations})
@@ -100,14 +100,14 @@ class MunimentMemory:
             self.memory.record(messages, ids=ids)
 
     def record_answer(self, step: FinalAnswerStep, agent: Any) -> None:
-        """Record the final answer, with the packet the model was given."""
+        """Record the final answer with its packet."""
         steps = [each for each in agent.memory.steps if isinstance(each, ActionStep)]
         at = repr(steps[-1].timing.start_time) if steps else ""
         answer = {"role": "assistant", "content": str(step.output)}
         self.memory.record([answer], ids=[f"answer:{at}"], build=self.last_build_id)
 
     def told(self, messages: Sequence[Any]) -> list[Any]:
-        """The messages with a packet before the last task. Those that set no task are left as they are."""
+        """Put a packet before the last task. Messages without a task are returned unchanged."""
         found = list(messages)
         asked = [at for at, each in enumerate(found) if _is_task(each)]
         if not asked:
@@ -127,7 +127,7 @@ class MunimentMemory:
 
 
 class RecallingModel(Model):
-    """A model that is told what memory has for a task. All else is the model's own."""
+    """Wraps a model and adds a packet to a task. Everything else is the model's own."""
 
     def __init__(self, model: Model, memory: MunimentMemory) -> None:
         super().__init__(model_id=getattr(model, "model_id", None))
@@ -144,7 +144,7 @@ class RecallingModel(Model):
         if name.startswith("_"):
             raise AttributeError(name)
         held = getattr(self._model, name)
-        if name == "generate_stream":  # an agent looks whether its model can
+        if name == "generate_stream":  # agents check whether their model has it
             return lambda messages, *args, **kwargs: held(self._memory.told(messages), *args, **kwargs)
         return held
 
@@ -162,5 +162,5 @@ def _is_task(message: Any) -> bool:
 
 
 def _said(message: Any) -> str:
-    """What a message says, without the framework's own words before it."""
+    """Text of a message, without the framework's prefixes."""
     return content_text(_content(message)).removeprefix(_TASK).removeprefix(_OBSERVED)

@@ -1,9 +1,9 @@
-"""A conversation in a framework's own form, kept as events of one session.
+"""A conversation in a framework's own form, stored as events of one session.
 
-Each item is one event: a message or a tool's result as such, so that recall finds it, anything else a `system` entry.
-The item stands in that event's metadata and nowhere else, so that forgetting the event forgets the item. The ledger is
-append-only: what is taken back or cleared is told by a further entry and no longer shown, while what was said stays
-evidence. With `erase` it is forgotten instead.
+Each item is one event: a message or tool result as such, so that recall finds it, anything else as a `system` entry.
+The item is only in that event's metadata, so that forgetting the event forgets the item. The ledger is append-only:
+removing or clearing items adds a retraction entry and hides them, but they stay evidence. With `erase` they are
+forgotten instead.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ __all__ = ["Conversation", "Line", "Transcript"]
 
 
 class Line(NamedTuple):
-    """An item and how it is told as an event."""
+    """An item and its form as an event."""
 
     item: Mapping[str, Any]
     text: str = ""
     role: str | None = None
-    """user, assistant or tool; None for what is no turn of the conversation."""
+    """user, assistant or tool; None if it is not part of the conversation."""
     text_at: str | None = None
-    """Where the text stands in the item, if it is there as a whole; it is put back from the event when it is read."""
+    """Path of the text in the item, if it is there as a whole; it is restored from the event on reading."""
     tool: Mapping[str, Any] | None = None
     key: str | None = None
-    """The framework's own id of it, under which it is written once."""
+    """The framework's own id, under which it is written once."""
     ts: str | None = None
-    """When it happened, where the framework says so."""
+    """Its time, if the framework gives one."""
     build: str | None = None
-    """Of an answer, the build it was given."""
+    """For an answer, the build it was given."""
 
 
 class Transcript:
-    """The items of one session, under a name that tells frameworks apart. All handles on one see the same items."""
+    """The items of one session, under a name that separates frameworks. All handles on one see the same items."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Transcript:
         erase: bool = False,
         **telling: Any,
     ) -> None:
-        """`telling` is how the session's memory tells and fails: `max_tokens`, `on_error`, `recent`."""
+        """Takes in `telling` the options of the session's memory: `max_tokens`, `on_error`, `recent`."""
         self._mem = store_of(mem)
         self._name = name
         self._user_id = user_id
@@ -80,24 +80,24 @@ class Transcript:
 
     @property
     def run(self) -> Run:
-        """The run the items are written in: the same each time."""
+        """The run of the items, always the same."""
         return self.memory.run
 
     def items(self) -> list[dict[str, Any]]:
-        """What stands, in order, each item as it was given."""
+        """Current items in order, each as it was given."""
         return [item for _, item in self.named_items()]
 
     def named_items(self) -> list[tuple[str, dict[str, Any]]]:
-        """The same, each with the id of its event."""
+        """Current items, each with the id of its event."""
         return [(entry.id, self._item(entry)) for entry in self._standing()]
 
     def append(self, lines: Iterable[Line]) -> list[LedgerEntry]:
-        """Write items; answered are their entries, of those that were written before under their key as well."""
+        """Write items; return their entries, including those written before under the same key."""
         events = [self._event(line) for line in lines]
         return observe_once(self.run, events)
 
     def pop(self) -> dict[str, Any] | None:
-        """Take the last item back; answers it, or None where there is none."""
+        """Retract the last item; return it, or None if there is none."""
         with self._lock:
             standing = self._standing()
             if not standing:
@@ -111,7 +111,7 @@ class Transcript:
             return item
 
     def clear(self) -> None:
-        """Take all items back. An erasure takes everything else of the session as well."""
+        """Retract all items. An erasure also removes everything else in the session."""
         with self._lock:
             if not self._erase:
                 if self._standing():
@@ -123,7 +123,7 @@ class Transcript:
                 return
 
     def _standing(self) -> list[LedgerEntry]:
-        """The items' entries without those that were popped, cleared or forgotten."""
+        """Entries of the items without popped, cleared or forgotten ones."""
         standing: dict[str, LedgerEntry] = {}
         entries = self._mem.ledger.entries(
             user_id=self._user_id, session_id=self._session_id, tenant_id=self._tenant_id
@@ -162,10 +162,10 @@ class Transcript:
 
 
 class Conversation:
-    """What a framework's own class of conversations stands on: a transcript, and the run its items are written in."""
+    """Base of a framework's conversation class: a transcript, and the run of its items."""
 
     framework: ClassVar[str]
-    """The name that its items are kept under; with dashes, the agent's by default."""
+    """Name of its items; with dashes, the default agent."""
 
     def __init__(
         self,
@@ -189,10 +189,10 @@ class Conversation:
 
     @property
     def run(self) -> Run:
-        """The run its items are written in: for `compose`, `search`, `remember` and the like."""
+        """The run of its items, for `compose`, `search`, `remember` and the like."""
         return self._transcript.run
 
     @property
     def memory(self) -> SessionMemory:
-        """The memory of this session: what is known beside it, and how something of it is forgotten."""
+        """The memory of this session, for what is known beyond it and for forgetting parts of it."""
         return self._transcript.memory

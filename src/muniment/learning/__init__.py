@@ -1,9 +1,9 @@
-"""Learned memory: what verified runs leave for the next, as logs, folds, plans, hints and seeds.
+"""Learned memory: logs, folds, plans, hints and seeds that verified runs leave for later ones.
 
-Every change is a plan that is applied whole or not at all, recorded, and can be undone. It never puts a rule in force:
-drafts are all it makes, and it imports nothing of `rules`.
+Every change is a plan, applied whole or not at all, recorded, and reversible. It never puts a rule in force: it only
+makes drafts, and imports nothing from `rules`.
 
-Read `folding` with `fold.planning` and `fold.distill` (a finished run compared with its peers), `plans` with
-`fold.operations` (what may be done to a record), `recalling` with `hints` (what comes back for a run), `banks` (where
-it is kept), then `working_sets`, `tidying` and `reuse`.
+Read `folding` with `_distill` (a finished run compared with its peers), `plans` with `_operations` (the permitted
+changes to a record), `recalling` with `_hints` (recall for a run), `banks` (storage), then `working_sets`, `tidying`
+and `puct`.
 """

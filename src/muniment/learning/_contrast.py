@@ -1,14 +1,13 @@
-"""Features that separate the runs of one task, or of one family, that passed from those that failed, with tallies.
+"""Features that separate passing from failing runs of one task, or of one family, with tallies.
 
-Runs are compared with their likes alone: those of one task where it was tried more than once, else those of one family,
-else those whose requests have one form. A feature is reported when enough comparable runs had it and enough did not,
-when the pass rates lie far enough apart within strata, when most strata agree, and when luck alone would hardly do it.
-Many features are looked at, and of a hundred useless ones ten would look good at nine in ten: so the chance of being
-wrong is held for all of them together (Holm's step-down). Features of the same runs, or of exactly the others, are one
-question; a question that so few runs could not have answered however they had ended is not counted (Tarone).
+Runs are compared only with similar ones: runs of one task if it was tried more than once, else of one family, else with
+requests of the same form. A feature is reported if enough comparable runs had it and enough did not, the pass rates
+differ enough within strata, most strata agree, and chance is an unlikely explanation. Since many features are examined,
+the error probability is controlled for all together (Holm's step-down). Features of the same runs, or of exactly the
+complement, are one question; a question with too few runs for any significant answer is not counted (Tarone).
 
-Where tasks are tried until they pass, the last try of each is the one that passed, whatever was done in it: then a try
-is compared with those of other tasks that came after as many failures.
+If tasks are tried until they pass, the last try of each is the passing one, whatever was done in it: then a try is
+compared with tries of other tasks after the same number of failures.
 """
 
 from __future__ import annotations
@@ -37,38 +36,38 @@ __all__ = ["Separation", "contrast", "task_digest", "window"]
 
 _ALIKE = 0.9
 _LOOK_CLOSER = 1.0
-"""Deviations below which nobody need know how likely luck is: it is likely."""
+"""Deviations below which the exact probability is not computed: chance suffices as an explanation."""
 _OPPOSED_MAX = 0.5
-"""The share that strata pointing the other way may have of the weight of those that agree."""
+"""The maximum weight of opposed strata, as a share of the weight of those that agree."""
 _TELLING = ("own", "first", "arg", "tool", "order", "error")
-"""Of features that say the same, the first says most plainly what to do."""
+"""Of features with the same meaning, the first in this order is the most actionable."""
 _WORD = lazy_pattern(r"\w+")
 _UNSAID = "a run"
 _STOPPED_MIN, _STOPPED_SHARE = 3, 0.9
-"""Tasks that were tried more than once and passed, and the share of them that was not tried again after a pass."""
+"""Minimum number of tasks tried repeatedly until a pass, and the share of them not tried again after it."""
 
 
 class Separation(NamedTuple):
-    """A feature with the comparable runs that had it and those that did not."""
+    """A feature, with the comparable runs that had it and those that did not."""
 
     feature: str
     is_before: bool
     with_tally: Tally
     without_tally: Tally
     difference: float
-    """Pass rate with it less pass rate without it, within strata: it helps above nought, it hurts below."""
+    """Pass rate with it minus pass rate without it, within strata: positive if it helps, negative if it hurts."""
     probability: float
-    """The probability that luck alone would not have made it, for this feature alone."""
+    """The probability that it is not due to chance, for this feature alone."""
     doubt: float
-    """The chance of being wrong after everything that was looked at."""
+    """The error probability, corrected for everything examined."""
     also: tuple[str, ...]
     """Features of the same runs, or nearly."""
     bounds: Bounds
-    """The interval of the difference, nine times in ten."""
+    """The 90% interval of the difference."""
     strata: int
-    """The number of tasks, or families, it was compared in."""
+    """The number of tasks, or families, in which it was compared."""
     compared: frozenset[str]
-    """The runs of these strata, by their traces."""
+    """The trace ids of the runs in these strata."""
     is_needed: bool
     """Some run passed with it, or a task where it was used was never solved without it."""
 
@@ -78,7 +77,9 @@ class Separation(NamedTuple):
 
 
 def contrast(runs: Sequence[RunFacts], policy: FoldPolicy) -> list[Separation]:
-    """The features that separate, the surest first; ties by name. Empty where all ended alike or few are known."""
+    """Return the features that separate, the most certain first; ties by name. Empty if all ended alike or few are
+    known.
+    """
     table = _tabulate(window(runs, policy))
     questions = _questions(table, policy)
     same = {gap.feature: others for gap, others in questions}
@@ -87,7 +88,7 @@ def contrast(runs: Sequence[RunFacts], policy: FoldPolicy) -> list[Separation]:
 
 
 def window(runs: Sequence[RunFacts], policy: FoldPolicy) -> tuple[RunFacts, ...]:
-    """The newest runs, each once, oldest first: the order they came in makes no difference."""
+    """The newest runs, each once, oldest first, independent of input order."""
     once = {run.trace_id: run for run in sorted(runs, key=_age)}
     return tuple(sorted(once.values(), key=_age)[-policy.peers_max :])
 
@@ -97,16 +98,16 @@ def _age(run: RunFacts) -> tuple[str, str]:
 
 
 def task_digest(request: str) -> str | None:
-    """A digest that requests of the same words share, however they are spaced or cased; None without a word."""
+    """A digest of the request's words, ignoring spacing and case; None if it has no words."""
     words = _WORD.findall(request.casefold())
     return digest_of(words)[:16] if words else None
 
 
-# -- which runs are alike -----------------------------------------------------------------------------
+# -- comparable runs ----------------------------------------------------------------------------------
 
 
 class _Group(NamedTuple):
-    """Runs that may be compared with one another, as bits by their place."""
+    """Comparable runs, as bits by position."""
 
     mask: int
     kind: Literal["task", "family", "rest"]
@@ -135,7 +136,7 @@ def _strata(runs: Sequence[RunFacts]) -> list[_Group]:
 
 
 def _task_of(run: RunFacts) -> str | None:
-    """The task of a run; None where its words are not kept."""
+    """The task of a run; None if its text is not kept."""
     if run.task is not None:
         return run.task
     return None if run.x_summary in (run.intent.task_family, _UNSAID) else task_digest(run.x_summary)
@@ -148,7 +149,7 @@ def _family_of(run: RunFacts) -> tuple[str, str]:
 
 
 def _stop_at_a_pass(runs: Sequence[RunFacts], tasks: Sequence[str]) -> bool:
-    """Whether tasks seem to be tried until they pass: hardly one was tried again afterwards."""
+    """Return whether tasks appear to be tried until they pass: almost none was tried again afterwards."""
     outcomes: defaultdict[str, list[bool]] = defaultdict(list)
     for run, task in zip(runs, tasks, strict=True):
         outcomes[task].append(run.passed)
@@ -161,7 +162,7 @@ def _stop_at_a_pass(runs: Sequence[RunFacts], tasks: Sequence[str]) -> bool:
 
 
 class _Table(NamedTuple):
-    """Which run has which feature, as bits."""
+    """The features of each run, as bits."""
 
     runs: tuple[RunFacts, ...]
     masks: dict[str, int]
@@ -175,7 +176,7 @@ class _Table(NamedTuple):
 
 
 class _Gap(NamedTuple):
-    """A feature's counts, stratum by stratum."""
+    """Counts of a feature by stratum."""
 
     feature: str
     strata: tuple[Stratum, ...]
@@ -185,19 +186,19 @@ class _Gap(NamedTuple):
 
     @property
     def support(self) -> int:
-        """Runs of the smaller side."""
+        """Number of runs on the smaller side."""
         return min(sum(one.n for one in self.strata), sum(one.other_n for one in self.strata))
 
     @property
     def chance(self) -> float:
-        """The chance that luck alone moved it so far this way."""
+        """The probability of a deviation at least this large by chance, in this direction."""
         if abs(z_score(self.strata)) < _LOOK_CLOSER:
             return 0.5
         exchanged = [Stratum(one.other_n, one.other_passes, one.n, one.passes) for one in self.strata]
         return chance_of(self.strata if self.difference >= 0 else exchanged)
 
     def is_apart(self, policy: FoldPolicy) -> bool:
-        """Whether it is far enough apart, also in the plain counts, and in most strata the same way."""
+        """Return whether the difference is large enough, also in the raw counts, with the same sign in most strata."""
         sign = 1 if self.difference > 0 else -1
         shown = Stratum(*(sum(column) for column in zip(*self.strata, strict=True))).difference if self.strata else 0.0
         if min(sign * self.difference, sign * shown) < policy.separation_min:
@@ -219,7 +220,7 @@ def _tabulate(runs: tuple[RunFacts, ...]) -> _Table:
 
 
 def _questions(table: _Table, policy: FoldPolicy) -> list[tuple[_Gap, tuple[str, ...]]]:
-    """Features of the same runs or of exactly the others, together: the most telling, and the others."""
+    """Group features of the same runs, or of exactly the complement: the most actionable, and the others."""
     groups: defaultdict[tuple[int, bool], list[str]] = defaultdict(list)
     for name, mask in table.masks.items():
         lacking = table.every & ~mask
@@ -237,7 +238,7 @@ def _questions(table: _Table, policy: FoldPolicy) -> list[tuple[_Gap, tuple[str,
 
 
 def _rank(gap: _Gap) -> tuple[bool, int, int, str]:
-    """Helpful ones before harmful ones, then by how plainly they say what to do; shorter names first."""
+    """Sort key: helpful before harmful, then by how actionable; shorter names first."""
     group = group_of(gap.feature)
     place = _TELLING.index(group) if group in _TELLING else len(_TELLING)
     return gap.difference < 0, place, len(gap.feature), gap.feature
@@ -249,7 +250,7 @@ def _gap(table: _Table, name: str) -> _Gap:
     for group, kind in table.groups:
         having, lacking = group & mask, group & ~mask
         if not having or not lacking or (kind == "rest" and group_of(name) != "own"):
-            continue  # a caller's setting is no answer to the task, so it may be compared between runs of any task
+            continue  # a caller's setting does not depend on the task, so it can be compared across tasks
         passes = (having & table.passed).bit_count(), (lacking & table.passed).bit_count()
         strata.append(Stratum(having.bit_count(), passes[0], lacking.bit_count(), passes[1]))
         compared |= group
@@ -257,7 +258,7 @@ def _gap(table: _Table, name: str) -> _Gap:
 
 
 def _hold_together(tested: Sequence[_Gap], policy: FoldPolicy) -> list[tuple[_Gap, float]]:
-    """Holm: the k-th surest of m is asked m − k + 1 times as much, and twice that for the two directions."""
+    """Holm's correction: the k-th most certain of m is multiplied by m − k + 1, and by two for the two directions."""
     asked = _askable(tested, 1 - policy.confidence_min)
     apart = [(gap.chance, gap) for gap in asked if gap.is_apart(policy)]
     holding: list[tuple[_Gap, float]] = []
@@ -271,7 +272,7 @@ def _hold_together(tested: Sequence[_Gap], policy: FoldPolicy) -> list[tuple[_Ga
 
 
 def _askable(tested: Sequence[_Gap], doubt_max: float) -> list[_Gap]:
-    """The questions that could be answered if they alone are asked; the margins say which could not."""
+    """The questions that could reach significance if only they are asked; their margins show which cannot."""
     least = sorted((least_chance(gap.strata), place) for place, gap in enumerate(tested))
     kept = 0
     while kept < len(least) and 2 * least[kept][0] * (kept + 1) <= doubt_max:
@@ -298,7 +299,7 @@ def _separation(table: _Table, gap: _Gap, same: tuple[str, ...], doubt: float) -
 
 
 def _is_needed(table: _Table, mask: int) -> bool:
-    """Whether a solution may need it, for all that is known: then it is never forbidden."""
+    """Return whether a solution may need it, as far as known: then it is never forbidden."""
     if mask & table.passed:
         return True
     return any(group & mask and not group & table.passed for group, _ in table.groups)
@@ -314,7 +315,7 @@ def _tally(table: _Table, mask: int) -> Tally:
 
 
 def _merge_alike(table: _Table, separations: Sequence[Separation]) -> list[Separation]:
-    """Of features in nearly the same runs, the one that separates best; the others are named beside it."""
+    """Of features in nearly the same runs keep the one that separates best, and list the others with it."""
     kept: list[Separation] = []
     for one in separations:
         mask = table.masks[one.feature]

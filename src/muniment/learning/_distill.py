@@ -1,8 +1,8 @@
-"""A fold: what one finished run leaves for the next, and the plan that would keep it (RC-10). Pure.
+"""A fold: the records that a finished run leaves for later runs, and the plan to store them (RC-10). Pure.
 
-The plan writes the episode, of a passing run a seed, and lessons that a model wrote of it; drafts of rules come from
-the contrast with its peers. It activates nothing. Ids come from the trace and the trigger, so that folding the same run
-twice gives the same plan.
+The plan writes the episode, a seed if the run passed, and lessons written by a model; drafts of rules come from the
+contrast with peers. It activates nothing. Ids are derived from the trace and the trigger, so folding a run twice gives
+the same plan.
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ __all__ = ["Folded", "plan_fold", "with_report"]
 
 _UNNAMED = "a tool"
 _NAME = lazy_pattern(r"[\w.:/@-]{1,100}")
-"""The form that the name of a tool must have to be repeated."""
+"""Required form of a tool name that is repeated in texts."""
 _TASK_CHARS, _LATER_CHARS, _SEED_PROMPT_CHARS = 240, 80, 400
 _TAGS_MAX = 24
 _COST_SHARE = 0.2
-"""How much of a seed's reward its cost can take."""
+"""Maximum share of a seed's reward lost to cost."""
 
 
 class Folded(NamedTuple):
-    """The result of a fold, and what it would do about it."""
+    """The result of a fold, with its plan."""
 
     result: FoldResult
     plan: MemoryActionPlan
     payloads: Mapping[str, JsonObject]
-    """By `payload_ref`: the records that the plan writes."""
+    """Records that the plan writes, by `payload_ref`."""
     drafts: tuple[DistillDraft, ...]
 
 
@@ -85,7 +85,7 @@ def plan_fold(
     lessons: Mapping[str, JsonObject] | None = None,
     ids: BankIds = ANYWHERE,
 ) -> Folded:
-    """Distil a run. `peers` are earlier runs of its intent, `lessons` tactics that a model wrote of it, by id."""
+    """Distil a run. `peers` are earlier runs of its intent, `lessons` tactics written by a model about it, by id."""
     writer = Writer(count_tokens, policy.fold.summary_tokens_max, clean)
     told = _with_clean_names(run, writer)
     products = [_episode(told, policy, writer, now)]
@@ -147,7 +147,7 @@ def _folded(
 
 
 def with_report(result: FoldResult, report: LessonReport) -> FoldResult:
-    """The fold's result, with what a model's lessons came to and cost: counts and codes, without a word of them."""
+    """Add the outcome and cost of a model's lessons to the result: counts and codes, no text."""
     fates = Counter(each.fate for each in report.proposals)
     refused = Counter(each.code or "" for each in report.proposals if each.fate == "refused")
     refused.update({"malformed": report.malformed} if report.malformed else {})
@@ -173,7 +173,7 @@ def with_report(result: FoldResult, report: LessonReport) -> FoldResult:
 
 
 def _set_aside(run: RunFacts) -> list[str]:
-    """That the word of a judge was not learnt from."""
+    """A note that the judge's verdict was not learned from."""
     if run.set_aside is None:
         return []
     what = "nothing is learnt from its outcome" if run.verdict is not None else "it taught nothing"
@@ -184,7 +184,7 @@ def _set_aside(run: RunFacts) -> list[str]:
 
 
 def _episode(run: RunFacts, policy: LearnPolicy, writer: Writer, now: str) -> _Product:
-    """The run as a reusable unit: request, outcome and reasons, steps; and the words that a search reads."""
+    """The run as a reusable unit: request, outcome and reasons, steps; and the text for search."""
     request = " – ".join(
         filter(None, (writer.quote(run.x_summary, ASKED_CHARS), writer.quote(run.x_later, _LATER_CHARS)))
     )
@@ -215,8 +215,8 @@ def _episode(run: RunFacts, policy: LearnPolicy, writer: Writer, now: str) -> _P
 
 
 def _with_clean_names(run: RunFacts, writer: Writer) -> RunFacts:
-    """The run without the names of tools or codes that may not be quoted. A name with spaces or signs of a sentence
-    could say anything in the line that names it.
+    """Remove names of tools or codes that may not be quoted. A name with spaces or punctuation could inject arbitrary
+    text into the line that quotes it.
     """
     names = {*(step.action for step in run.steps), *run.reason_codes, *run.violated}
     unfit = {step.action for step in run.steps if step.kind == "call" and _NAME.fullmatch(step.action) is None}
@@ -240,7 +240,7 @@ def _tags(run: RunFacts) -> list[str]:
 
 
 def _seed(run: RunFacts, peers: Sequence[RunFacts], policy: LearnPolicy, writer: Writer, now: str) -> _Product | None:
-    """A passing run as a state to start again from; None for any other."""
+    """A passing run as a starting state; None for any other."""
     if not run.passed or run.verdict is None:
         return None
     outcome = run.outcome or "UNKNOWN"
@@ -278,7 +278,7 @@ def _seed(run: RunFacts, peers: Sequence[RunFacts], policy: LearnPolicy, writer:
 
 
 def _cost_share(run: RunFacts, peers: Sequence[RunFacts]) -> float:
-    """The cost of a run from 0 to 1: a half where it cost what passing runs cost."""
+    """The cost of a run, from 0 to 1: one half at the mean cost of passing runs."""
     costs = [one.cost for one in peers if one.passed and one.cost > 0]
     usual = median(sorted(costs)) if costs else run.cost
     return run.cost / (run.cost + usual) if run.cost > 0 else 0.0

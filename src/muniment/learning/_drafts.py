@@ -1,8 +1,8 @@
-"""Drafts of rules (RC-18): proposed, with evidence, mechanism, predicted failures and the tests they will need. Pure.
+"""Drafts of rules (RC-18), with evidence, mechanism, predicted failures and required tests. Pure.
 
-Guardrails come from failures that keep coming back, strategies from features that separate passing from failing runs.
-"Do not" is kept for what no passing run did where it was compared. A draft is never a rule: it is in force nowhere, and
-the gate that could make a rule of it is in another room.
+Guardrails come from recurring failures, strategies from features that separate passing from failing runs. A prohibition
+is only drafted for actions that no passing run took in the comparison. A draft is never in force; the gate that can
+make it a rule is in another room.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ __all__ = ["CLUSTER_MIN", "draft_rules"]
 
 _TRACES_MAX, _STEPS_MAX, _LISTED_MAX, _CONDITIONS_MAX = 12, 6, 4, 4
 CLUSTER_MIN = 3
-"""Runs in which a failure came back to be a cluster."""
+"""Occurrences that make a failure a cluster."""
 _UNNAMED = "act"
-"""The step of a run that names no tool: to whoever is to follow a rule it says nothing."""
+"""A step without a tool name, which is no use in a rule."""
 _UNESCAPED = lazy_pattern(r'[^"\\\x00-\x1f\x7f\ud800-\udfff]{1,200}')
 _IDENTIFIER = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -53,11 +53,11 @@ _LEAVE: Mapping[str, str] = {
     "error": "Check what {0} is given before calling it",
 }
 _HARMLESS = ("own", "error")
-"""Groups whose warning forbids no action: a caller's own setting, a call that goes wrong."""
+"""Groups whose warning forbids no action: a caller's own setting, a failing call."""
 
 
 class _Foreseen(NamedTuple):
-    """A way in which a rule of this kind may fail."""
+    """A possible failure of a rule of this kind."""
 
     kind: str
     description: str
@@ -83,7 +83,7 @@ _OTHERS = (
 
 
 class _Drafting(NamedTuple):
-    """The run that is folded, the runs it is compared with, itself among them, and the means."""
+    """The folded run, the compared runs including it, and the tools for writing drafts."""
 
     run: RunFacts
     runs: Sequence[RunFacts]
@@ -102,7 +102,9 @@ def draft_rules(
     writer: Writer,
     ids: BankIds,
 ) -> list[DistillDraft]:
-    """At most `drafts_max` of each type, the best supported first. `runs` are those compared, `run` among them."""
+    """Draft at most `drafts_max` rules of each type, the best supported first. `runs` are those compared, including
+    `run`.
+    """
     drafting = _Drafting(run, runs, policy, writer, ids)
     guards = [
         *_cluster_drafts(drafting, is_asked=trigger == "fail_cluster"),
@@ -116,7 +118,7 @@ def draft_rules(
 
 
 def _cluster_drafts(drafting: _Drafting, *, is_asked: bool) -> list[DistillDraft]:
-    """One for the failure of this run, once it has come back often enough, or when a trigger asks."""
+    """Draft a guardrail for this run's failure, once it has recurred often enough, or if a trigger asks."""
     run, runs, _, writer, _ = drafting
     cluster = _cluster_of(run)
     alike = [one for one in runs if cluster is not None and _cluster_of(one) == cluster]
@@ -125,7 +127,7 @@ def _cluster_drafts(drafting: _Drafting, *, is_asked: bool) -> list[DistillDraft
     titles = [*run.violated[:_LISTED_MAX], *run.reason_codes[:_LISTED_MAX]]
     sign = run.cluster_sign or failure_words(run.steps, None)
     if not titles and run.cluster_id is not None and not _suspects(alike, writer):
-        return []  # that something was wrong is no rule
+        return []  # an unspecific failure makes no rule
     title = f"Against {', '.join(titles)}" if titles else f"Against: {sign}"
     steps = _suspects(alike, writer)
     warnings = _warnings(run) if titles else [f"Runs of this kind keep ending so: {sign}"]
@@ -152,7 +154,7 @@ def _cluster_drafts(drafting: _Drafting, *, is_asked: bool) -> list[DistillDraft
 
 
 def _cluster_of(run: RunFacts) -> str | None:
-    """The failure that a run is one of; None where it passed, or nobody judged it."""
+    """The failure cluster of a run; None if it passed or was not judged."""
     if run.passed or run.verdict is None:
         return None
     if run.cluster_id is not None:
@@ -161,14 +163,14 @@ def _cluster_of(run: RunFacts) -> str | None:
 
 
 def _at_tools(runs: Sequence[RunFacts], steps: Sequence[Mapping[str, Any]]) -> str:
-    """`, most often at book`: the tool whose calls failed most often, where it is a tool's call at all."""
+    """`, most often at book`: the tool whose calls failed most often, if any."""
     called = {step.evidence_id for run in runs for step in run.steps if step.kind == "call" and step.action != _UNNAMED}
     blamed = Counter(step["action"] for step in steps if step["evidence_id"] in called and step["action"])
     return f", most often at {min(blamed, key=lambda tool: (-blamed[tool], tool))}" if blamed else ""
 
 
 def _warnings(run: RunFacts) -> list[str]:
-    """The broken constraints and the reasons in the registry's words."""
+    """The broken constraints and the reasons, in the registry's words."""
     warnings = []
     for key in run.violated[:_LISTED_MAX]:
         entry = DEFAULT_REGISTRY.keys.get(":".join(key.split(":", 2)[:2]))
@@ -181,7 +183,7 @@ def _warnings(run: RunFacts) -> list[str]:
 
 
 def _suspects(runs: Sequence[RunFacts], writer: Writer) -> list[dict[str, Any]]:
-    """The last call that failed of each run, the newest runs first: whoever promotes the draft looks there first."""
+    """The last failed call of each run, newest runs first: the first place for a reviewer to look."""
     found = []
     for one in reversed(runs):
         place = next((at for at in reversed(range(len(one.steps))) if _failed(one.steps[at])), None)
@@ -211,7 +213,9 @@ def _steps_block(steps: Sequence[Mapping[str, Any]]) -> JsonObject:
 
 
 def _separation_drafts(drafting: _Drafting, separations: Sequence[Separation]) -> list[DistillDraft]:
-    """Do this, or leave that. Gate, replay and trial ask for more than a contrast of few runs can show."""
+    """Draft advice for or against a feature. Gate, replay and trial demand more than a contrast of few runs
+    can show.
+    """
     run, runs, policy, writer, _ = drafting
     made: list[DistillDraft] = []
     for one in separations:
@@ -226,7 +230,7 @@ def _separation_drafts(drafting: _Drafting, separations: Sequence[Separation]) -
         type_: RuleType = "StrategyRule" if one.helps else "GuardrailRule"
         names = [peer.trace_id for peer in reversed(telling)][:_TRACES_MAX] or [run.trace_id]
         if not any(peer.bucket_key == run.bucket_key for peer in telling):
-            names.append(run.trace_id)  # a draft that is bound to a bucket names a run of it
+            names.append(run.trace_id)  # a draft bound to a bucket names a run of it
         known = set().union(*({f.name for f in features_of(peer)} for peer in runs if peer.trace_id in names))
         plain = _draft(type_, ["feature", one.feature], drafting, list(dict.fromkeys(names)), [one.feature, *one.also])
         plain["proposed_rule"] |= {
@@ -259,7 +263,7 @@ def _has(run: RunFacts, name: str) -> bool:
 
 
 def _advice(separation: Separation) -> str | None:
-    """One sentence that says what to do; None where nobody could act on it, or a solution may need what it forbids."""
+    """One sentence of advice; None if it is not actionable, or a solution may need what it forbids."""
     group, rest = group_of(separation.feature), separation.feature.partition(":")[2]
     if separation.is_before or (not separation.helps and separation.is_needed and group not in _HARMLESS):
         return None
@@ -276,7 +280,7 @@ def _advice(separation: Separation) -> str | None:
 
 
 def _support_words(separation: Separation) -> str:
-    """`passed 8 of 9 with it, 2 of 9 without`: of the runs that were compared with their likes."""
+    """`passed 8 of 9 with it, 2 of 9 without`, among the compared runs."""
     mine, other = separation.with_tally, separation.without_tally
     said = f"passed {mine.passes} of {mine.n} with it, {other.passes} of {other.n} without"
     return f"{said}, on the same tasks" if separation.strata > 1 else said
@@ -314,7 +318,7 @@ def _draft(
 
 
 def _kind_of(feature: str) -> str:
-    """The part of a run that a feature or a constraint key is about."""
+    """The part of a run that a feature or a constraint key concerns."""
     group = group_of(feature)
     if group in ("FORMAT", "SCHEMA", "CONTENT"):
         return "format"
@@ -341,13 +345,13 @@ def _named(parts: Mapping[str, Any]) -> JsonObject:
 
 
 def _intent_conditions(intent: IntentParts) -> list[str]:
-    """The kind of work, as far as it is known."""
+    """Conditions on the kind of work, as far as known."""
     known = (("domain_tag", intent.domain_tag), ("task_family", intent.task_family))
     return [text for name, value in known if value is not None and (text := _equals(name, value)) is not None]
 
 
 def _given_conditions(separation: Separation, runs: Sequence[RunFacts]) -> list[str]:
-    """What the runs that show the effect, and not all runs, were given by their caller."""
+    """Conditions given by the callers of the runs that show the effect, and not of all runs."""
     given = {
         f"given:{name}={scalar_text(value)}": (name, value)
         for run in runs
@@ -368,14 +372,14 @@ def _given_conditions(separation: Separation, runs: Sequence[RunFacts]) -> list[
 
 
 def _condition(name: str, value: Any) -> str | None:
-    """`x_features.size == "large"`; None for a name that no predicate can say, or a number that seldom comes again."""
+    """`x_features.size == "large"`; None for a name that a predicate cannot express, or a number unlikely to recur."""
     if _IDENTIFIER.fullmatch(name) is None or isinstance(value, float):
         return None
     return _equals(f"x_features.{name}", value)
 
 
 def _equals(path: str, value: str | int | bool) -> str | None:
-    """The condition as a predicate writes it; None for a text that would have to be escaped, or is long."""
+    """The condition as a predicate; None for a text that is long or needs escaping."""
     if isinstance(value, str) and _UNESCAPED.fullmatch(value) is None:
         return None
     return f"{path} == {json.dumps(value, ensure_ascii=False)}"

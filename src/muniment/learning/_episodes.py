@@ -1,9 +1,9 @@
-"""Episodes: what a run was asked, how it ended, what it did and which error it met, kept as fields and rendered last.
+"""Episodes: a run's request, outcome, actions and last error, stored as fields and rendered on recall.
 
-A step keeps the tool's name and the arguments that are likely to come again. An argument that the task itself gave
-(`region=us`, where the user asked for us) is kept as `region as asked`: another task asks for another. The last
-error is a tool's own text: it is quoted with its speaker, cut to one line, and withheld where it reads like orders.
-Runs learnt above the user's level have no texts, so their steps are names alone. Pure.
+A step keeps the tool's name and the arguments that are likely to recur. An argument given by the task itself
+(`region=us`, when the user asked for us) is kept as `region as asked`, because another task asks for another. The last
+error is the tool's own text: quoted with its source, cut to one line, and withheld if it reads like instructions. Runs
+learned above the user's level have no texts, so their steps are names alone. Pure.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ __all__ = [
 Count = Callable[[str], int]
 """Counts the tokens of a text."""
 Clean = Callable[[str], bool]
-"""Whether a text is free of secrets, and of words that try to give orders to whoever reads it."""
+"""Returns whether a text is free of secrets, and of attempts to instruct its reader."""
 
 ASKED_CHARS = 110
-"""Characters of the request that an episode shows: several have to fit into a prompt with what was done."""
+"""Characters of the request shown by an episode: several episodes must fit into a prompt."""
 SAID_CHARS_MAX, DID_CHARS_MAX = 400, 700
 _READ_CHARS_MAX = 8_000
 _STEPS_READ_MAX, _STEPS_KEPT_MAX = 120, 24
@@ -63,7 +63,7 @@ _JSON_PAIR = lazy_pattern(
 )
 _PAIR = lazy_pattern(r"(?<![\w.])([A-Za-z_][\w.]{0,40})=(\"[^\"]{0,80}\"|'[^']{0,80}'|[^,;\s]{1,80})")
 _SETTING = lazy_pattern(r"[A-Za-z]{0,3}\d{1,4}")
-"""`200`, `v2`, `d40`: a setting is shown as it was, though no contrast is drawn by it."""
+"""`200`, `v2`, `d40`: settings are shown as they are, but not used in contrasts."""
 _FILE = lazy_pattern(
     r"(?<![\w./-])(?:[\w.-]{1,60}/){0,8}[\w-]{1,60}\.(?:py|pyi|ipynb|js|jsx|ts|tsx|go|rs|java|kt|rb|php|c|cc|cpp|h|hpp|cs|sh"
     r"|sql|md|rst|txt|json|toml|ya?ml|ini|cfg|csv|html|css|xml|xlsx|pdf)(?![\w/])"
@@ -71,12 +71,12 @@ _FILE = lazy_pattern(
 _ERROR_NAME = lazy_pattern(r"\b[A-Z]\w{0,60}(?:Error|Exception)\b")
 _SPACE = lazy_pattern(r"\s+")
 _ENDS = "?!…？！。"
-"""Ends of a sentence without a full stop."""
+"""Sentence endings other than a full stop."""
 _DIGIT = lazy_pattern(r"\d")
 
 
 class EpisodeStep(NamedTuple):
-    """A call of a run: its tool, the arguments worth repeating, and whether it failed."""
+    """A call of a run: its tool, the reusable arguments, and whether it failed."""
 
     tool: str
     given: tuple[str, ...] = ()
@@ -97,11 +97,11 @@ class Episode(NamedTuple):
     reasons: tuple[str, ...]
     steps: tuple[EpisodeStep, ...]
     is_cut: bool
-    """Steps in the middle are left out: half a way is another way."""
+    """Steps in the middle are left out, so the sequence cannot be followed as it is."""
     error: tuple[str, str]
-    """The tool that answered the last error, and its words; empty where there is none."""
+    """The last error's tool and text; empty if there was none."""
     answer: str
-    """The first words of the answer of a run that called nothing."""
+    """The first words of the answer, for a run without calls."""
 
     @property
     def did(self) -> str:
@@ -111,7 +111,7 @@ class Episode(NamedTuple):
 
     @property
     def ending(self) -> str:
-        """The error that ended a failing run, or that a passing run got past, as a sentence; empty without one."""
+        """The error that ended a failing run, or that a passing run overcame, as a sentence; empty if none."""
         tool, said = self.error
         if not tool:
             return ""
@@ -128,14 +128,14 @@ class Episode(NamedTuple):
 
 
 class Writer(NamedTuple):
-    """Writes within a budget, in one line, without what may not be quoted."""
+    """Writes one line within a token budget, leaving out texts that may not be quoted."""
 
     count: Count
     tokens_max: int
     clean: Clean
 
     def quote(self, text: str | None, chars_max: int) -> str:
-        """Somebody's words in one line, cut between words; nothing where they may not be quoted."""
+        """Quote a text on one line, cut between words; empty if it may not be quoted."""
         line = _SPACE.sub(" ", text or "").strip()
         if not line or not self.clean(line):
             return ""
@@ -145,7 +145,7 @@ class Writer(NamedTuple):
         return f"{cut[: cut.rfind(' ')] if ' ' in cut else cut}…"
 
     def join(self, sentences: Sequence[str]) -> str:
-        """The sentences as far as they fit, the first at least in part; the last go first."""
+        """Join the sentences that fit, the first at least in part; later ones are dropped first."""
         kept = [sentence if sentence[-1] in _ENDS else f"{sentence}." for sentence in sentences if sentence]
         while len(kept) > 1 and self.count(" ".join(kept)) > self.tokens_max:
             kept.pop()
@@ -161,7 +161,7 @@ class Writer(NamedTuple):
 
 
 def episode_fields(run: RunFacts, clean: Clean, request: str) -> JsonObject:
-    """The fields of a run's episode; `request` is the quoted task, or empty where it may not be quoted."""
+    """The fields of a run's episode; `request` is the quoted task, or empty if it may not be quoted."""
     calls = [step for step in run.steps if step.kind == "call"]
     steps, is_cut = steps_told(run, clean)
     outcome = "unjudged" if run.verdict is None else "passed" if run.passed else "failed"
@@ -182,7 +182,7 @@ def episode_fields(run: RunFacts, clean: Clean, request: str) -> JsonObject:
 
 
 def steps_told(run: RunFacts, clean: Clean) -> tuple[list[EpisodeStep], bool]:
-    """The calls of a run as they are kept, and whether some in the middle are left out."""
+    """The calls of a run as stored, and whether some in the middle are left out."""
     calls = [step for step in run.steps if step.kind == "call"]
     is_cut = len(calls) > _STEPS_KEPT_MAX
     kept = [*calls[: _STEPS_KEPT_MAX // 2], *calls[-(_STEPS_KEPT_MAX // 2) :]] if is_cut else calls
@@ -218,7 +218,7 @@ def _step_wire(step: EpisodeStep) -> JsonObject:
 
 
 def _last_error(calls: Sequence[StepFacts], clean: Clean) -> tuple[str, str] | None:
-    """The tool of the last call that failed, and its answer as it may be quoted; None where every call held."""
+    """The tool of the last failed call, and its quotable answer; None if every call succeeded."""
     broken = next((step for step in reversed(calls) if is_error(step) and (step.text or step.ok is False)), None)
     if broken is None:
         return None
@@ -237,7 +237,7 @@ def _error_line(step: StepFacts) -> str:
 
 
 def _answer(texts: Sequence[str], clean: Clean) -> str:
-    """The first words of the last answer; nothing where it holds a number, which is somebody's."""
+    """The first words of the last answer; empty if it contains a number, which is specific to the task."""
     line = _SPACE.sub(" ", texts[0]).strip().replace('"', "'") if texts else ""
     words = line.split(" ")
     said = " ".join(words[:_ANSWER_WORDS_MAX]).rstrip(".,;:!?")
@@ -249,7 +249,7 @@ def _answer(texts: Sequence[str], clean: Clean) -> str:
 
 
 def episode_of(memory: StoredMemory) -> Episode | None:
-    """The fields of an episode; None for another kind, and for episodes of earlier versions, which keep a sentence."""
+    """The fields of an episode; None for another kind, and for episodes of earlier versions, which store a sentence."""
     return read_episode(memory.record) if memory.kind == "reasoning" else None
 
 
@@ -279,7 +279,7 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 def passed_of(memory: StoredMemory) -> bool | None:
-    """Whether the run of an episode passed; its `pass_p_hat` counts later runs once it was used."""
+    """Return whether the episode's run passed; its `pass_p_hat` includes later runs once it was used."""
     tags, rate = memory.record.get("tags"), memory.record.get("pass_p_hat")
     for word in ("pass", "fail"):
         if isinstance(tags, list | tuple) and word in tags:
@@ -291,7 +291,7 @@ def passed_of(memory: StoredMemory) -> bool | None:
 
 
 def render_steps(steps: Sequence[EpisodeStep], *, is_cut: bool = False) -> str:
-    """`get_user, then (get_order, then ship) 3 times, then report`; of many parts the first and the last."""
+    """`get_user, then (get_order, then ship) 3 times, then report`; if there are many parts, the first and the last."""
     texts = [step.text for step in steps]
     parts: list[str] = []
     at = 0
@@ -306,7 +306,7 @@ def render_steps(steps: Sequence[EpisodeStep], *, is_cut: bool = False) -> str:
 
 
 def _repeated(texts: Sequence[str], at: int) -> tuple[int, int]:
-    """How many steps from here on repeat together, and how often: the stretch that covers most."""
+    """The length and count of the repetition starting here that covers the most steps."""
     best = 1, _times(texts, at, 1)
     for length in range(2, _STRETCH_MAX + 1):
         times = _times(texts, at, length)
@@ -323,7 +323,7 @@ def _times(texts: Sequence[str], at: int, length: int) -> int:
     return times
 
 
-# -- to search by -------------------------------------------------------------------------------------
+# -- search text --------------------------------------------------------------------------------------
 
 
 def said_words(texts: Iterable[str]) -> str:
@@ -343,7 +343,7 @@ def said_words(texts: Iterable[str]) -> str:
 
 
 def asked_later(texts: Sequence[str], chars_max: int) -> str:
-    """The later message of a user that adds most content words, in one line; or nothing."""
+    """The later user message that adds most content words, in one line; may be empty."""
     first, *rest = texts or ("",)
     known, small = {word.casefold() for word in _WORD.findall(first[:_READ_CHARS_MAX])}, stop_words("english")
     best, most = "", _ADDS_MIN - 1
@@ -356,7 +356,7 @@ def asked_later(texts: Sequence[str], chars_max: int) -> str:
 
 
 def did_words(steps: Sequence[StepFacts]) -> list[str]:
-    """What the steps did, piece by piece and each once: calls with their arguments, errors, files."""
+    """Distinct words for the actions of the steps: calls with their arguments, errors, files."""
     calls = [step for step in steps if step.kind == "call"][:_STEPS_READ_MAX]
     pieces: dict[str, None] = {}
     for step in calls:
@@ -369,7 +369,7 @@ def did_words(steps: Sequence[StepFacts]) -> list[str]:
 
 
 def transcript(run: RunFacts, clean: Clean) -> str:
-    """The run as a search reads it; parts that may not be quoted are left out."""
+    """The text of a run for search, without parts that may not be quoted."""
     said, did = run.said or "", did_words(run.steps)
     if not clean("\n".join((said, *did))):
         said, did = said if clean(said) else "", [piece for piece in did if clean(piece)]
@@ -377,7 +377,7 @@ def transcript(run: RunFacts, clean: Clean) -> str:
 
 
 def _arguments(line: str) -> Iterator[tuple[str, str]]:
-    """Names and values in a line of arguments, JSON (whole or cut short) or `name=value`; nested ones too."""
+    """Names and values in a line of arguments: JSON (possibly truncated or nested) or `name=value`."""
     seen: set[tuple[str, str]] = set()
     for found in (_JSON_PAIR if line.startswith("{") else _PAIR).finditer(line):
         pair = found[1], _SPACE.sub(" ", found[2].strip("\"'")).strip()
@@ -391,7 +391,7 @@ def _files(text: str | None) -> Iterator[str]:
 
 
 def _within(parts: Iterable[str], between: str, chars_max: int) -> str:
-    """As many of the parts as there is room for, from the first."""
+    """The leading parts that fit."""
     kept: list[str] = []
     room = chars_max
     for part in parts:

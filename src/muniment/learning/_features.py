@@ -1,15 +1,15 @@
-"""A run as a bag of features: short stable strings that runs are compared by.
+"""A run as a set of features: short stable strings by which runs are compared.
 
-tool:search                a tool was called
-first:search               the first tool called
-order:search>book          called right after one another
-arg:book.cabin=economy     an argument that takes few values, and that the task itself did not give
-error:search               a call failed
-own:strategy=greedy        how the caller says it ran
-kept:KEY broken:KEY reason:CODE    the verifier's words
-given:size=large intent:family=… state:mode=…     known before the run acts
+    tool:search                a tool was called
+    first:search               the first tool called
+    order:search>book          called right after one another
+    arg:book.cabin=economy     an argument that takes few values, and that the task itself did not give
+    error:search               a call failed
+    own:strategy=greedy        the caller's description of the run
+    kept:KEY broken:KEY reason:CODE    from the verifier
+    given:size=large intent:family=… state:mode=…     known before the run acts
 
-Nothing is read off the words of a tool's answer but whether the call failed and the class of its error.
+Of a tool's answer only the success of the call and the class of its error are used.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 VERDICT_GROUPS: Final = frozenset(("kept", "broken", "reason"))
-"""They follow from the outcome, so they explain none: no contrast is drawn by them."""
+"""Consequences of the outcome, which cannot explain it; excluded from contrasts."""
 
 _FEATURES_MAX = 192
 _DETAILS_READ_MAX = 64
@@ -66,12 +66,12 @@ _NUMBERED = lazy_pattern(r"[\w.:/\\-]*\d[\w.:/\\-]*")
 _PAIR = lazy_pattern(r"([A-Za-z_][\w.]{0,40})\s*[=:]\s*(\"[^\"]{0,80}\"|'[^']{0,80}'|[^,;\s]{1,80})")
 _WHOLE_PAIR = lazy_pattern(r'"([A-Za-z_]\w{0,40})":("(?:[^"\\]|\\.){0,600}"|true|false|-?\d{1,15})(?=[,}])')
 _PLAIN_VALUE = lazy_pattern(r"[^\W\d_]{1,18}(?:[ _-][^\W\d_]{1,18})?|\d{1,2}")
-"""One or two short words, or a small number: ids, dates and prices do not come again, and longer names can advise."""
+"""One or two short words, or a small number: ids, dates and prices do not recur, and longer names can carry advice."""
 _PATH_PART = lazy_pattern(r"[^\W\d_]{0,18}(?:[_-][^\W\d_]{1,18})?\d{0,2}")
 
 
 def features_of(facts: RunFacts) -> tuple[Feature, ...]:
-    """Everything that holds of the run, by name. A run that brings its features is taken at its word."""
+    """All features of the run, by name. Features supplied with the run are trusted."""
     if facts.features:
         return facts.features
     before = sorted(set(_before(facts)))[: _FEATURES_MAX // 2]
@@ -80,7 +80,7 @@ def features_of(facts: RunFacts) -> tuple[Feature, ...]:
 
 
 def with_features(facts: RunFacts) -> RunFacts:
-    """The run with its features, so that they are read once."""
+    """Attach the features to the run, so that they are computed once."""
     return facts if facts.features else facts.model_copy(update={"features": features_of(facts)})
 
 
@@ -90,7 +90,7 @@ def group_of(name: str) -> str:
 
 
 def scalar_text(value: Any) -> str | None:
-    """A value as a feature names it; None for anything but a short text, a number or a boolean."""
+    """A value as part of a feature name; None unless it is a short text, a number or a boolean."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
@@ -104,12 +104,14 @@ def scalar_text(value: Any) -> str | None:
 
 
 def is_plain_value(value: str) -> bool:
-    """Whether a value may be repeated to a model: one or two short words or a small number, too short to order."""
+    """Return whether a value may be shown to a model: one or two short words or a small number, too short for an
+    instruction.
+    """
     return _PLAIN_VALUE.fullmatch(value) is not None
 
 
 def is_plain_path(path: str) -> bool:
-    """Whether a file may be named to a model: every part of its path is one or two short words."""
+    """Return whether a file path may be shown to a model: each part is one or two short words."""
     parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".", "..")]
     return bool(parts) and all(_PATH_PART.fullmatch(part.rsplit(".", 1)[0] or part) for part in parts)
 
@@ -156,12 +158,12 @@ def _during(facts: RunFacts) -> Iterator[str]:
 
 
 def _named(group: str, names: Iterable[str]) -> Iterator[str]:
-    """The features of a group of names; names that are too long are left out."""
+    """Features of a group of names, without names that are too long."""
     return (f"{group}:{name}" for name in names if len(name) <= _NAME_MAX)
 
 
 def _arguments(step: StepFacts, asked: str = "") -> Iterator[str]:
-    """The values of arguments that are likely to come again and that the task did not give."""
+    """Argument values that are likely to recur and were not given by the task."""
     given = read_arguments(step.detail) if step.detail else {}
     for name in sorted(given)[:_ARGS_MAX]:
         text = scalar_text(given[name])
@@ -170,18 +172,18 @@ def _arguments(step: StepFacts, asked: str = "") -> Iterator[str]:
 
 
 def folded_words(text: str) -> str:
-    """The words of a text, spaced so that those of another can be looked for in it."""
+    """The words of a text, spaced so that other words can be searched in it."""
     return f" {' '.join(_WORD.findall(text.casefold()))} "
 
 
 def is_asked(value: str, asked: str) -> bool:
-    """Whether the task itself gave this value: another task gives another, so it advises nothing."""
+    """Return whether the task itself gave this value; another task gives another, so it is no advice."""
     words = folded_words(value)
     return bool(words.strip()) and words in asked
 
 
 def steps_with(name: str, steps: Sequence[StepFacts]) -> list[StepFacts]:
-    """The calls by which a run has this feature; nothing for one that is of the run as a whole."""
+    """The calls that give a run this feature; empty for a feature of the whole run."""
     calls = [step for step in steps if step.kind == "call"]
     group, rest = group_of(name), name.partition(":")[2]
     found: list[StepFacts] = []
@@ -199,7 +201,7 @@ def steps_with(name: str, steps: Sequence[StepFacts]) -> list[StepFacts]:
 
 
 def read_arguments(line: str) -> dict[str, Any]:
-    """The arguments in a line: JSON, or `name=value` pairs; of JSON that was cut, the pairs that are whole."""
+    """Parse the arguments in a line: JSON, or `name=value` pairs; truncated JSON yields its complete pairs."""
     if line.startswith("{"):
         try:
             read = json.loads(line)
@@ -213,7 +215,7 @@ def _whole_pairs(line: str) -> Iterator[tuple[str, Any]]:
     for found in _WHOLE_PAIR.finditer(line):
         try:
             yield found[1], json.loads(found[2])
-        except ValueError:  # it was cut within a sign of its own
+        except ValueError:  # truncated within an escape
             continue
 
 
@@ -221,14 +223,14 @@ def _whole_pairs(line: str) -> Iterator[tuple[str, Any]]:
 
 
 def is_error(step: StepFacts) -> bool:
-    """Whether a step is known to have failed; or, where nothing is known, reads like a failure."""
+    """Return whether a step failed, or reads like a failure if its success is unknown."""
     if step.ok is not None:
         return not step.ok
     return step.text is not None and _ERROR.search(step.text) is not None
 
 
 def error_name(step: StepFacts) -> str:
-    """`KeyError`, `HTTP 404`, `exit code 2`: the class or status of a failed call; empty where it has none."""
+    """`KeyError`, `HTTP 404`, `exit code 2`: class or status of a failed call; empty if it has none."""
     text = (step.text or "")[:_READ_CHARS_MAX]
     if (named := _CLASS.findall(text)) and is_plain_value(" ".join(_split_name(named[-1]))):
         return str(named[-1])
@@ -238,14 +240,14 @@ def error_name(step: StepFacts) -> str:
 
 
 def _split_name(name: str) -> list[str]:
-    """`KeyError` without its ending as words: a class that is named like an order has more than two."""
+    """`KeyError` without its suffix, as words: a class name phrased like an instruction has more than two."""
     return re.findall(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+", re.sub(r"(?:Error|Exception)$", "", name)) or [
         name
     ]
 
 
 def error_shape(text: str) -> str:
-    """An error without the parts that differ from one time to the next: quoted names, numbers, ids, times."""
+    """An error without its variable parts: quoted names, numbers, ids, times."""
     line = next((line for line in text[:_READ_CHARS_MAX].splitlines() if line.strip()), "")
     bare = _NUMBERED.sub("#", _QUOTED.sub("…", line.casefold()))
     return " ".join(_SHAPE_WORD.findall(bare)[:_SHAPE_WORDS_MAX])

@@ -1,8 +1,8 @@
-"""RECALL of learned memory (RC-08, RC-09): candidates filtered, ranked and cut to fit a prompt. Pure.
+"""RECALL of learned memory (RC-08, RC-09): filter candidates, rank them and fit them into a prompt. Pure.
 
-S = sem·similarity + intent·likeness + state·compatibility + quality·quality, each part from 0 to 1 and shown. Lessons
-come first, since few fit and each was measured; then the runs of the named kind of work that passed, the newest first,
-whole; then everything else by S. A failed run is shown only where none that passed is known.
+S = sem·similarity + intent·likeness + state·compatibility + quality·quality, each part from 0 to 1 and reported.
+Lessons come first, since few match and each was measured; then passing runs of the same kind of work, newest first and
+uncut; then the rest by S. Failed runs are shown only if no passing one is known.
 """
 
 from __future__ import annotations
@@ -52,55 +52,55 @@ __all__ = [
 
 BELOW_FLOOR = "below_floor"
 FAILED = "failed"
-"""Why the episode of a failed run is left out: runs that passed were found, or other failures."""
+"""The episode of a failed run is dropped because passing runs, or enough failures, were found."""
 SAME = "says the same as "
-"""Why a record is left out whose line is shown already; the other's id follows."""
+"""Dropped because another record gives the same line; that record's id follows."""
 _LIVE = frozenset({"active", "pinned"})
 _DAY_S = 86_400
 _PRIOR = Prior(1.0, 1.0)
 _PINNED_BONUS, _RECENCY_SHARE, _RECENCY_HALF_LIFE_DAYS = 0.1, 0.15, 30
 _CAREFUL, _SURE = 0.2, 0.95
-"""Quantiles of the posterior: the one that quality reads, and the one that must lie below the hopeless rate."""
+"""Quantiles of the posterior: the one used for quality, and the one that must lie below the hopeless rate."""
 _HOPELESS_RATE = 0.2
-"""A record whose pass rate lies below this beyond doubt is not recalled."""
+"""A record whose pass rate certainly lies below this is not recalled."""
 _CUT_TOKENS_MIN = 12
-"""A hint of which less would be left is not worth a line."""
+"""Minimum length of a shortened hint."""
 _FAILED_MAX = 2
-"""Failed runs that are shown where none passed."""
+"""Maximum number of failed runs shown if none passed."""
 
 
 class Recallable(NamedTuple):
-    """A record that may come back, its store, and how much it reads like the query (0 to 1)."""
+    """A candidate for recall, its store, and its similarity to the query (0 to 1)."""
 
     memory: StoredMemory
     source: Store
     similarity: float
-    """As a share of the best of its bank."""
+    """Relative to the best of its bank."""
     chance: float = 1.0
-    """How likely it has to do with the query at all."""
+    """The probability that it is relevant to the query at all."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecallQuestion:
-    """The keys and features that a recall asks by."""
+    """The keys and features of a recall."""
 
     now: str
     bucket_key: str | None = None
     intent_key: str | None = None
     state_key: str | None = None
     features: Mapping[str, Any] = field(default_factory=dict)
-    """Known of the run before it acts: predicates are about these."""
+    """Features known before the run acts, for predicates."""
     did: str = ""
-    """The run so far, as a search reads it."""
+    """The run so far, as text for search."""
 
     @property
     def is_fallback(self) -> bool:
-        """Without keys there is nothing but likeness of words."""
+        """No keys are given, so only textual similarity counts."""
         return self.intent_key is None and self.state_key is None
 
 
 class Weighed(NamedTuple):
-    """A candidate that stays, with every part of its score."""
+    """A remaining candidate, with every part of its score."""
 
     candidate: Recallable
     score: float
@@ -113,13 +113,13 @@ class Dropped(NamedTuple):
     reason: str
 
 
-# -- filter and rerank --------------------------------------------------------------------------------
+# -- filtering and ranking ----------------------------------------------------------------------------
 
 
 def weigh(
     candidates: Sequence[Recallable], asked: RecallQuestion, policy: LearnPolicy
 ) -> tuple[list[Weighed], list[Dropped]]:
-    """The candidates that fit, best first (of equals the newest), and the others, each with the reason."""
+    """Score the candidates; returns those that fit, best first (ties: newest first), and the others with reasons."""
     kept: list[Weighed] = []
     dropped: list[Dropped] = []
     known: dict[tuple[str | None, str | None], tuple[Likeness, Likeness]] = {}
@@ -139,12 +139,12 @@ def weigh(
     kept.sort(key=lambda each: each.candidate.memory.id)
     kept.sort(key=lambda each: each.candidate.memory.created_at, reverse=True)
     family = _family(asked.intent_key)
-    kept.sort(key=lambda each: _place(each, family))  # stable: what has one place stays newest first
+    kept.sort(key=lambda each: _place(each, family))  # stable: equal places stay newest first
     return kept, dropped
 
 
 def choose(weighed: Sequence[Weighed]) -> tuple[list[Weighed], list[Dropped]]:
-    """The candidates without repeated lines, and without failed runs where passing ones are known; and the rest."""
+    """Drop repeated lines, and failed runs if passing ones are known; returns the rest and the dropped."""
     kept: list[Weighed] = []
     dropped: list[Dropped] = []
     lines: dict[str, str] = {}
@@ -164,7 +164,7 @@ def choose(weighed: Sequence[Weighed]) -> tuple[list[Weighed], list[Dropped]]:
 
 
 def _place(each: Weighed, family: str | None) -> tuple[int, float]:
-    """Lessons, then passing runs of the family in the order of time, then the others by score; failures last."""
+    """Sort key: lessons, then passing runs of the family by time, then others by score; failures last."""
     memory = each.candidate.memory
     if is_lesson(memory):
         return 0, -each.score
@@ -178,7 +178,7 @@ def _unfit(memory: StoredMemory, asked: RecallQuestion, intent: Likeness, state:
     if memory.status not in _LIVE:
         return memory.status
     if memory.kind == "rule" and memory.record.get("status") != "active":
-        return "not_active"  # a rule that nobody has promoted reaches no prompt by this door either
+        return "not_active"  # an unpromoted rule must not reach a prompt this way either
     if has_expired(memory, asked.now):
         return "expired"
     if intent.clash:
@@ -189,7 +189,7 @@ def _unfit(memory: StoredMemory, asked: RecallQuestion, intent: Likeness, state:
         return "state_incompatible"
     if (
         memory.with_tally.n
-        and memory.lesson is None  # a lesson is moved by the outcomes of its runs
+        and memory.lesson is None  # lessons are changed by the outcomes of their runs
         and memory.status != "pinned"
         and _quantile(history_of(memory).passes, history_of(memory).n, _SURE) < _HOPELESS_RATE
     ):
@@ -210,8 +210,8 @@ def _family(intent: str | None) -> str | None:
 
 
 def _likenesses(asked: RecallQuestion, intent: str | None, state: str | None) -> tuple[Likeness, Likeness]:
-    """How alike the intents and the states of a record and a task are. The tools it needs are those its intent
-    requires, not those that happened to be there.
+    """Similarity of intent and state between a record and a task. The required tools are those its intent requires, not
+    those that happened to be available.
     """
     parts = None if intent is None else read_intent_key(intent)
     needs = None if parts is None else parts.required_tools
@@ -250,19 +250,19 @@ def _weighed(
 
 @lru_cache(maxsize=4096)
 def _quantile(passes: float, n: float, share: float) -> float:
-    """A quantile of the posterior of a pass rate; histories are short, so the same ones come again and again."""
+    """A quantile of a pass rate's posterior; cached, as short histories repeat."""
     return Beta(passes + _PRIOR[0], max(0.0, n - passes) + _PRIOR[1]).quantile(share)
 
 
 def history_of(memory: StoredMemory) -> Tally:
-    """Every outcome that speaks for or against it: of runs that used it, and of the run it was learnt from."""
+    """All outcomes for or against it: of runs that used it, and of the run it was learned from."""
     passed = passed_of(memory)
     own = Tally() if passed is None else Tally(int(passed), 1)
     return Tally(memory.with_tally.passes, memory.with_tally.n).merge(own)
 
 
 def _outcome_of(memory: StoredMemory) -> bool | None:
-    """Whether the run of an episode passed; None for any other record, and for a run that was not judged."""
+    """Return whether an episode's run passed; None for any other record, and for a run without a verdict."""
     return passed_of(memory) if memory.kind == "reasoning" else None
 
 
@@ -270,7 +270,9 @@ _instant = lru_cache(maxsize=1024)(parse_instant)
 
 
 def quality_of(memory: StoredMemory, now: str) -> tuple[float, str]:
-    """How well it has served, 0 to 1: the careful end of its pass rate, and a little for being recent or pinned."""
+    """Rate its usefulness, 0 to 1: a lower quantile of its pass rate, with a small bonus for recent or pinned
+    records.
+    """
     tally = history_of(memory)
     careful = _quantile(tally.passes, tally.n, _CAREFUL)
     age_days = max(0.0, (_instant(now) - _instant(memory.last_used_at or memory.created_at)).total_seconds()) / _DAY_S
@@ -285,33 +287,34 @@ def quality_of(memory: StoredMemory, now: str) -> tuple[float, str]:
 
 
 class Injection(NamedTuple):
-    """The hints as they go into a prompt."""
+    """The hints in a prompt."""
 
     hints: tuple[MemoryHint, ...]
-    """All that were retrieved, best first; `injected` says which are in the text."""
+    """All retrieved hints, best first; `injected` marks those in the text."""
     text: str
     tokens: int
     used_ids: tuple[str, ...]
     overflow: tuple[Mapping[str, Any], ...]
-    """Hints that were shortened or left out, and by how much."""
+    """Hints that were shortened or left out, with amounts."""
 
 
 class HandedOut(NamedTuple):
-    """The prompt's part, and the arm that was drawn for each lesson that would be in it."""
+    """The text for the prompt, and the arm drawn for each lesson that would be in it."""
 
     injection: Injection
     arms: tuple[LessonArm, ...]
     told_ids: tuple[str, ...]
-    """The records of all hints."""
+    """The ids of the records of all hints."""
 
 
 def hand_out(
     weighed: Sequence[Weighed], most: int, run_id: str | None, policy: LearnPolicy, count: Callable[[str], int]
 ) -> HandedOut:
-    """The best `most` within the budget, less the lessons held out of this run; None: a look, which draws none.
+    """Hand out the best `most` within the budget, except lessons held out of this run. Without `run_id` no arm is
+    drawn.
 
-    An arm is drawn for the lessons that would be in the prompt, and for no other, so that with and without are the same
-    kind of run. The room that one leaves goes to records that are no lesson: another would be drawn for out of turn.
+    An arm is drawn only for lessons that would be in the prompt, so that runs with and without are comparable. The
+    space of a held-out lesson goes to other kinds of records: another lesson would be drawn out of order.
     """
     whole = _handed(weighed[:most], policy, count)
     if run_id is None:
@@ -331,7 +334,7 @@ def _handed(chosen: Sequence[Weighed], policy: LearnPolicy, count: Callable[[str
 
 
 def inject(weighed: Sequence[Weighed], budget: InjectionBudget, count: Callable[[str], int]) -> Injection:
-    """Hints within their budgets: whole, shortened, or named only. Whatever is shortened is listed in `overflow`."""
+    """Fit hints into their budgets: whole, shortened, or by name only. Shortened ones are listed in `overflow`."""
     hints: list[MemoryHint] = []
     lines: list[str] = []
     used: list[str] = []
@@ -345,7 +348,7 @@ def inject(weighed: Sequence[Weighed], budget: InjectionBudget, count: Callable[
         line = _line(text)
         is_in = bool(text)
         if is_in:
-            # The whole is counted, since tokens of lines do not simply add up.
+            # Count the text as a whole, since token counts of lines do not add up exactly.
             cost = count("\n".join([*lines, line]))
             is_in = cost <= budget.total_tokens_max
         if is_in:
@@ -367,7 +370,7 @@ def inject(weighed: Sequence[Weighed], budget: InjectionBudget, count: Callable[
 
 
 def _forms(memory: StoredMemory) -> tuple[str, ...]:
-    """The line of a record, and shorter forms of it that are still whole; a text of none of these is cut."""
+    """The line of a record, followed by its shorter complete forms; a text without any is cut."""
     if memory.kind == "tactic":
         full = lesson_line(memory)
         return full, sentence_of(full)
@@ -383,8 +386,8 @@ def _line(text: str) -> str:
 
 
 def _fitted(forms: Sequence[str], room: int, count: Callable[[str], int]) -> str:
-    """The first form that fits. Half a condition or half a way is another one, so what has several forms is not cut;
-    a single text is cut to whole sentences, or to whole words of its first.
+    """The first form that fits. A partial condition or sequence has another meaning, so records with several forms are
+    not cut; a single text is cut to whole sentences, or to whole words of its first.
     """
     fitting = next((form for form in forms if count(_line(form)) <= room), "")
     if fitting or len(forms) > 1 or room <= 0:

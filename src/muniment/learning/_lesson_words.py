@@ -1,4 +1,4 @@
-"""The words of a lesson: its sentence without figures, its condition, and what came of it in a few figures. Pure."""
+"""The text of a lesson: its sentence without figures, its condition, and a summary of its results. Pure."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ _FIGURES = lazy_pattern(
     r"|(?<=[.!?]) Runs told this passed \d+ of \d+(?:, others \d+ of \d+)?\."
 )
 _WHEN = lazy_pattern(r"(?i)^(?:when(?:ever)?|if|where)\s+(?=\S)")
-"""How a writer may begin a condition: it is told behind "when" anyway."""
+"""Openings of a condition, removed because "when" is added anyway."""
 _STANDINGS: Mapping[str, str] = {"trial": "On trial: ", "suspended": "In doubt: "}
 _MEASURED_MIN = 5
-"""So many runs with it and as many without: fewer say nothing, and "0 of 1" reads as if they did."""
+"""Minimum runs with and without it before figures are shown: "0 of 1" would mislead."""
 EVENTS_MAX = 3
-"""Events that a lesson names in a prompt: enough to look at, and no list."""
+"""Maximum events cited by a lesson in a prompt."""
 
 
 def sentence_of(said: Any) -> str:
-    """A text without the figures that were counted when it was written: newer ones stand beside it."""
+    """Remove the figures counted when the text was written: newer ones are added."""
     text = " ".join(str(said or "").split())
     cut = _FIGURES.sub("", text).strip()
     return cut if cut.endswith((".", "!", "?")) or not cut else f"{cut}."
 
 
 def condition_words(predicates: Iterable[str], when: str | None = None) -> str:
-    """`lookup tasks in shop, when size is large`: the conditions of a record as a person would say them.
+    """`lookup tasks in shop, when size is large`: the conditions of a record in plain words.
 
-    `when` is what its writer says of it, beside what is tested.
+    `when` is the writer's own description, besides the tested conditions.
     """
     known, others = _conditions(predicates)
     if when and not others:
@@ -57,7 +57,7 @@ def condition_words(predicates: Iterable[str], when: str | None = None) -> str:
 
 
 def _conditions(predicates: Iterable[str]) -> tuple[dict[str, str], list[str]]:
-    """The kind of work, and what else must hold, in words."""
+    """The kind of work, and the further conditions, in words."""
     known: dict[str, str] = {}
     others: list[str] = []
     for text in predicates:
@@ -74,13 +74,13 @@ def _conditions(predicates: Iterable[str]) -> tuple[dict[str, str], list[str]]:
 
 
 def _equal(text: str) -> tuple[str | None, Any]:
-    """What a condition says is equal to what; (None, None) of one that says something else."""
+    """The name and value of an equality condition; (None, None) for any other."""
     found = _EQUAL.fullmatch(text)
     if found is None:
         return None, None
     try:
         return found[1], json.loads(found[2])
-    except ValueError:  # escapes of a predicate that JSON does not have
+    except ValueError:  # predicate escapes that JSON lacks
         return None, None
 
 
@@ -89,20 +89,20 @@ def _name(path: str) -> str:
 
 
 def figure_words(had: Tally, without: Tally) -> str:
-    """`Runs told this passed 9 of 12, others 3 of 11.` Of a side without runs nothing is said.
+    """`Runs told this passed 9 of 12, others 3 of 11.` A side without runs is omitted.
 
-    What a lesson was learnt from says `with it` of a call, this of the lesson: of a warning the two are opposite.
+    The source runs' figures say `with it` about a call, these are about the lesson: for a warning the two are opposite.
     """
     others = f", others {without.passes} of {without.n}" if without.n else ""
     return f"Runs told this passed {had.passes} of {had.n}{others}." if had.n else ""
 
 
 def lesson_line(memory: StoredMemory) -> str:
-    """What a lesson says in a prompt: the sentence, its condition where the sentence does not say it, the figures.
+    """Render a lesson for a prompt: the sentence, its condition unless the sentence contains it, the figures.
 
-    Figures are those of runs with it and without; before there are enough, those of the runs it was learnt from. The
-    kind of work is not said: who is handed it is at that work. What is not yet shown to help, or no longer, is told as
-    such in front: whoever reads it is to weigh it, and not to obey.
+    Figures are from runs with and without it, or from its source runs until there are enough. The kind of work is
+    omitted, as the reader is doing it. Lessons that are unproven or in doubt are marked as such at the start, to be
+    weighed and not obeyed.
     """
     record = memory.record
     injection = record.get("injection")
@@ -121,19 +121,19 @@ def lesson_line(memory: StoredMemory) -> str:
 
 
 def standing_words(memory: StoredMemory) -> str:
-    """`On trial: ` and `In doubt: ` of lessons that stand so; nothing of what is in force, or was signed."""
+    """`On trial: ` or `In doubt: ` for lessons at these stages; empty for those active or signed."""
     if memory.lesson is None or memory.status == "pinned":
         return ""
     return _STANDINGS.get(memory.lesson.stage, "")
 
 
 def cited_events(memory: StoredMemory) -> list[str]:
-    """The events that a lesson rests on, as far as whoever is told it may know of them: none above a user."""
+    """The events a lesson is based on that its readers may know: none above a user."""
     return list(texts_in(memory.record, "lesson", "event_ids")[:EVENTS_MAX]) if memory.level == "user" else []
 
 
 def texts_in(record: Mapping[str, Any], *path: str) -> Sequence[str]:
-    """A list of texts deep in a record; empty where there is none."""
+    """A list of texts deep in a record; empty if absent."""
     held: Any = record
     for name in path:
         held = held.get(name) if isinstance(held, Mapping) else None

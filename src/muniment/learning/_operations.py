@@ -1,22 +1,22 @@
-"""Plans carried out and taken back, and the five operations (RC-06, RC-11). Pure.
+"""Applying and undoing plans, and the five operations (RC-06, RC-11). Pure.
 
-A plan is carried out whole or not at all, with one record for each action whatever comes of it. Each action is judged
-against the state as the actions before it leave it. The first that FAILS aborts the plan: the others are SKIPPED with
-`plan_aborted`, and nothing changes. A record's error is a stable code, followed by words: `pinned: rm_1 is pinned`.
+A plan is applied whole or not at all, with one record per action in either case. Each action is checked against the
+state left by the preceding ones. The first that FAILS aborts the plan: the others are SKIPPED with `plan_aborted`, and
+nothing changes. A record's error is a stable code, followed by words: `pinned: rm_1 is pinned`.
 
-- WRITE makes a record or its next version, which keeps pin, parents, protection and tallies. What is retired or pruned
-  takes no further version: its way back is an undo. A lesson is written as a candidate, and so it is again where it
-  comes to say something else; it is moved by the outcomes of its runs (`stages`), and no plan's word.
-- PIN shields from TTL, eviction and PRUNE; the shield outlives a later retirement.
-- MERGE makes a new record of two or more live ones of one kind, which are retired and name it. Capsules may also merge
-  into an episode. Where one of them was pinned, the new one is.
-- RETIRE takes out of recall and keeps.
-- PRUNE leaves a tombstone (id, digest, reason) of what was retired or expired before the plan, is not pinned and is
-  past its protection.
+- WRITE makes a record or its next version, which keeps pin, parents, protection and tallies. A retired or pruned record
+  gets no new version except by an undo. A lesson is written as a candidate, and becomes one again if its text changes;
+  it is moved by the outcomes of its runs (`stages`), never by a plan.
+- PIN protects from TTL, eviction and PRUNE, even after a later retirement.
+- MERGE makes a new record of two or more live ones of one kind, which are retired and refer to it. Capsules may also
+  merge into an episode. If one of them was pinned, so is the new one.
+- RETIRE removes a record from recall and keeps it.
+- PRUNE leaves a tombstone (id, digest, reason) of a record that was retired or expired before the plan, is not pinned
+  and is past its protection.
 
-An undo returns each record that a plan touched to the version before, as a new version and by a plan of its own; where
-one was changed since, nothing is undone. An active rule belongs to promotion: no operation here makes one, changes one
-or takes one away (001 §4.6).
+An undo restores each record a plan touched to the version before, as a new version by a plan of its own; if one has
+changed since, nothing is undone. Active rules belong to promotion: no operation here makes, changes or removes one (001
+§4.6).
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ __all__ = [
 
 
 def no_secret(_value: Any) -> str | None:
-    """Stands where nobody looks for secrets."""
+    """A secret check that finds none."""
     return None
 
 
@@ -91,40 +91,42 @@ def no_secret(_value: Any) -> str | None:
 
 
 class Given(NamedTuple):
-    """A plan, and all that it is judged by."""
+    """A plan with everything needed to apply it."""
 
     plan: MemoryActionPlan
     payloads: Mapping[str, JsonObject]
     """By payload_ref."""
     memories: Mapping[str, StoredMemory]
-    """By id: those of `ids_touched`, with their ancestors (`parents_of`). What is not in it does not exist."""
+    """By id: those of `ids_touched`, with their ancestors (`parents_of`). Ids not in it do not exist."""
     level: ScopeLevel
     now: str
     policy: LearnPolicy
     dry_run: bool = False
-    """Of the whole call: tell what would happen, and change nothing."""
+    """For the whole call: report what would happen, and change nothing."""
     secret_in: Callable[[Any], str | None] = no_secret
-    """What kind of secret plain data holds, if any: the ledger's own look."""
+    """The kind of secret in plain data, if any; the same check as the ledger's."""
     taken: frozenset[str] = frozenset()
-    """Ids of `ids_touched` that are those of something else: of another bank or kind, or of what was forgotten."""
+    """Ids of `ids_touched` used by something else: in another bank, of another kind, or forgotten."""
     stages: Mapping[str, LessonState] = {}
-    """Where lessons go by what came of them. It is never read from a plan."""
+    """The next states of lessons, from their outcomes; never read from a plan."""
 
 
 class Applied(NamedTuple):
-    """What came of a plan."""
+    """The result of applying a plan."""
 
     records: tuple[MemoryActionRecord, ...]
     """One for each action, in order."""
     changes: tuple[StoredMemory, ...]
-    """New versions, in order; a record that two actions change stands there twice."""
+    """New versions, in order; a record changed by two actions occurs twice."""
     aborted: bool
     would: bool
-    """Nothing was done: what would have been APPLIED is SKIPPED with `dry_run`, and names what it would make."""
+    """A dry run: actions that would be APPLIED are SKIPPED with `dry_run`, and name the record they would make."""
 
 
 def check_plan(plain: Any) -> MemoryActionPlan:
-    """A plan from plain data; raises `InvalidRecord` with every issue found: unknown stores and operations too."""
+    """Read a plan from plain data. Raises `InvalidRecord` listing all issues, including unknown stores and
+    operations.
+    """
     plan = MemoryActionPlan.from_wire(plain)
     issues = []
     if not _is_id(plan.plan_id):
@@ -144,7 +146,7 @@ def _is_id(text: str) -> bool:
 
 
 def ids_touched(plan: MemoryActionPlan, payloads: Mapping[str, JsonObject]) -> tuple[str, ...]:
-    """The ids that a plan names or would make: what must be looked up, ancestors apart, before it is executed."""
+    """The ids that a plan names or would create, to be looked up before it is executed; without ancestors."""
     names: dict[str, None] = {}
     for action in plan.actions:
         names.update(dict.fromkeys(action.target_ids or ()))
@@ -156,12 +158,12 @@ def ids_touched(plan: MemoryActionPlan, payloads: Mapping[str, JsonObject]) -> t
 
 
 def op_id(plan_id: str, index: int) -> str:
-    """The id of a plan's action, the same whenever and wherever the plan is applied."""
+    """The id of a plan's action: deterministic."""
     return short_id("op", [plan_id, index])
 
 
 def execute(given: Given) -> Applied:
-    """What a plan does to the stores. Safety rules hold whatever it says (`operations`)."""
+    """Compute the changes a plan makes. Safety rules apply whatever it says (`operations`)."""
     actions = given.plan.actions
     if len(actions) > given.policy.plan_actions_max:
         return _aborted(given, 0, f"too_many_actions: {len(actions)} of at most {given.policy.plan_actions_max}")
@@ -232,7 +234,7 @@ def action_record(
     error: str | None = None,
     produced: tuple[str, ...] = (),
 ) -> MemoryActionRecord:
-    """The record of a plan's action; what there is nothing to say of is absent."""
+    """The record of a plan's action, without empty fields."""
     action: MemoryAction = plan.actions[index]
     said = {
         "fold_id": plan.fold_id,
@@ -258,37 +260,37 @@ def action_record(
 # -- the five operations ---------------------------------------------------------------------------
 
 TRIED: tuple[RuleStage, ...] = ("gated", "replayed", "canary", "active")
-"""Stages of a rule that has been tested as it is: no plan may change it under the test."""
+"""Stages of a rule tested in its current form: no plan may change it now."""
 ENDLESS = "9999-12-31T23:59:59.999999Z"
-"""The protection of what was pinned when it was retired."""
+"""Protection of a record that was pinned when retired."""
 
 
 def parents_of(memory: StoredMemory) -> tuple[str, ...]:
-    """What a record was merged from, and the seeds that a seed was made from: what lineage is walked by."""
+    """The records it was merged from, or the seeds that a seed was made from; defines lineage."""
     return (*memory.parents, *lineage_of(memory.kind, memory.record))
 
 
 class ActionContext(NamedTuple):
-    """What an action is judged by."""
+    """The context in which an action is applied."""
 
     memories: Mapping[str, StoredMemory]
-    """As the actions before it leave them."""
+    """After the preceding actions."""
     before: Mapping[str, StoredMemory]
-    """As the plan found them."""
+    """Before the plan."""
     payloads: Mapping[str, JsonObject]
     level: ScopeLevel
     now: str
     policy: LearnPolicy
     secret_in: Callable[[Any], str | None] = no_secret
-    """What kind of secret plain data holds, if any."""
+    """The kind of secret in plain data, if any."""
     taken: frozenset[str] = frozenset()
-    """Ids that are those of something else."""
+    """Ids used by something else."""
     stages: Mapping[str, LessonState] = {}
-    """Where lessons go, as those who count their uses decided. What is not in it moves nowhere."""
+    """The next states of lessons, computed from their uses. Lessons not in it do not move."""
 
 
 def perform(action: MemoryAction, context: ActionContext) -> tuple[StoredMemory, ...]:
-    """The new versions that an action makes; none where all is so already. What may not be done is `Refused`."""
+    """The new versions made by an action; empty if nothing changes. Raises `Refused` if it is not permitted."""
     _check_limits(action)
     _check_secrets(action.to_wire(), "the action", context)
     return _OPERATIONS[action.op](action, context)
@@ -410,9 +412,9 @@ def retired(
     now: str | None = None,
     state: LessonState | None = None,
 ) -> StoredMemory:
-    """The next version of a record, out of recall. What was pinned stays shielded from PRUNE.
+    """The next version of a record, out of recall. If it was pinned it stays protected from PRUNE.
 
-    `state` is where a lesson stands by that, where its uses ended it.
+    `state` is the resulting state of a lesson that is ended because of its uses.
     """
     reasons = tuple(reason_keys)
     update: dict[str, Any] = {
@@ -448,7 +450,7 @@ def _kept(
     sources: Iterable[str],
     pinned: bool,
 ) -> StoredMemory:
-    """The payload as the stores keep it: within its limits, with its TTL, and its status in step."""
+    """The payload as stored: within limits, with its TTL, and a consistent status."""
     _check_size(action, payload, context)
     status = _written_status(payload, pinned=pinned)
     ttl, until = _ttl(action, payload, context)
@@ -480,7 +482,7 @@ def _written_status(payload: Payload, *, pinned: bool) -> Status:
 
 
 def _ttl(action: MemoryAction, payload: Payload, context: ActionContext) -> tuple[str | None, str | None]:
-    """The TTL in force and the instant it ends: the action's, else the record's own, else the policy's."""
+    """The TTL in force and when it ends: from the action, else the record, else the policy."""
     policy = context.policy
     usual = {"reasoning": policy.reasoning_ttl, "tactic": policy.tactic_ttl, "seed": policy.seed_ttl}
     days = action.safety.ttl_days if action.safety is not None else None
@@ -505,7 +507,7 @@ def _protected_until(context: ActionContext) -> str:
 
 
 def _merged_tallies(targets: tuple[StoredMemory, ...]) -> dict[str, Any]:
-    """Uses add up. The runs without are the same runs for all of them, so the longest count stands for them."""
+    """Sum the uses. The runs without are the same for all of them, so the longest count is used."""
     used = [memory.with_tally for memory in targets]
     merged: dict[str, Any] = {
         "with_tally": Tally(
@@ -523,13 +525,13 @@ def _merged_tallies(targets: tuple[StoredMemory, ...]) -> dict[str, Any]:
 
 
 def _is_step(action: MemoryAction, context: ActionContext) -> bool:
-    """Does it move lessons, and write nothing? It names the version that stands, which is no payload."""
+    """Return whether the action only moves lessons: it names the current version, which is no payload."""
     is_named = action.payload_ref is not None and action.payload_ref not in context.payloads
     return is_named and bool(action.target_ids) and set(action.target_ids or ()) <= context.stages.keys()
 
 
 def _lesson_state(payload: Payload, existing: StoredMemory | None, context: ActionContext) -> LessonState | None:
-    """Where a lesson that is written stands; None where that stays as it is, or it is none."""
+    """The new state of a written lesson; None if it keeps its state, or is no lesson."""
     if payload.kind != "tactic" or not payload.record.get("lesson"):
         return None
     told = context.stages.get(payload.id)
@@ -549,8 +551,8 @@ _FURTHER: tuple[LessonStage, ...] = ("suspended", "candidate", "trial", "active"
 
 
 def _merged_state(targets: tuple[StoredMemory, ...], now: str) -> dict[str, Any]:
-    """Of lessons that are merged, the one that is least far on: what it says has been tried no more than that. The
-    trials of what it was merged from were of other words: it has none of its own yet, and one that was on trial waits.
+    """The least advanced state of the merged lessons, as the new text was tried no more than that. Their trials were of
+    other texts: the merged lesson has none yet, and waits if one was on trial.
     """
     states = [memory.lesson for memory in targets if memory.lesson is not None]
     if not states:
@@ -561,11 +563,11 @@ def _merged_state(targets: tuple[StoredMemory, ...], now: str) -> dict[str, Any]
     return {"lesson": least.to_wire()}
 
 
-# -- what may not be ----------------------------------------------------------------------------------
+# -- forbidden changes --------------------------------------------------------------------------------
 
 
 def _targets(action: MemoryAction, context: ActionContext, *, may_be_pruned: bool = False) -> tuple[StoredMemory, ...]:
-    """The records an action is about, each once: known, of this store and level, and open to a plan."""
+    """The distinct records of an action: existing, of this store and level, and open to plans."""
     if not action.target_ids:
         raise Refused("no_target", f"{action.op} names no record")
     found = []
@@ -611,7 +613,7 @@ def _check_prunable(memory: StoredMemory, context: ActionContext) -> None:
 
 
 def _check_ancestors(payload: Payload, targets: tuple[StoredMemory, ...], context: ActionContext) -> None:
-    """No record descends from itself, and none merges with its own ancestor."""
+    """Check that no record descends from itself or merges with its own ancestor."""
     named = lineage_of(payload.kind, payload.record)
     if payload.id in _with_ancestors((*named, *(memory.id for memory in targets)), context.memories):
         raise Refused("lineage_cycle", f"{payload.id} would descend from itself")
@@ -690,13 +692,13 @@ _STATUS_WORDS: dict[MemoryKind, tuple[Status, ...]] = {
     "rule": ("temporary", "active", "retired"),
     "tactic": ("active", "pinned", "retired"),
 }
-"""The kinds whose record has a status, and the words it knows; a pinned rule stays `temporary` in its record."""
+"""Record kinds with a status, and its values; a pinned rule stays `temporary` in its record."""
 _WITH_TTL: tuple[MemoryKind, ...] = ("reasoning", "seed", "tactic")
 _ISSUES_SHOWN = 3
 
 
 class Refused(Exception):
-    """An action that cannot be done. Its text, a stable code and then words, becomes the record's error."""
+    """An action that is not permitted. Its text, a stable code and words, becomes the record's error."""
 
     def __init__(self, code: str, words: str) -> None:
         super().__init__(f"{code}: {words}")
@@ -704,7 +706,7 @@ class Refused(Exception):
 
 
 class Payload(NamedTuple):
-    """A validated record, and what the stores want to know of it."""
+    """A validated record, with the fields the stores need."""
 
     id: str
     kind: MemoryKind
@@ -712,13 +714,13 @@ class Payload(NamedTuple):
     status: Status
     ttl: str | None
     sources: tuple[str, ...]
-    """Trace ids it was learnt from."""
+    """Trace ids of its source runs."""
     size_bytes: int
-    """Of its canonical form, as it was given."""
+    """Size of its canonical form, as given."""
 
 
 def read_payload(plain: Any, kinds: Collection[MemoryKind]) -> Payload:
-    """The record in `plain`, which must be of one of these kinds; anything wrong with it is `Refused`."""
+    """Read a record of one of these kinds. Raises `Refused` if it is invalid."""
     kind = _kind_of(plain)
     if kind not in kinds:
         raise Refused("wrong_kind", f"the payload is a {kind} and should be a {' or '.join(kinds)}")
@@ -737,14 +739,14 @@ def read_payload(plain: Any, kinds: Collection[MemoryKind]) -> Payload:
 
 
 def id_of(plain: Any) -> str | None:
-    """The id that a payload names, if it is one."""
+    """The id in a payload, if valid."""
     kinds = _kinds_named(plain) if isinstance(plain, Mapping) else []
     name = plain[_IDS[kinds[0]]] if len(kinds) == 1 else None
     return name if isinstance(name, str) else None
 
 
 def in_step(kind: MemoryKind, record: JsonObject, status: Status, ttl: str | None = None) -> JsonObject:
-    """The record with the status and TTL that stand around it, as far as its contract has a word for them."""
+    """The record with the surrounding status and TTL, if its contract has fields for them."""
     if status in _STATUS_WORDS.get(kind, ()):
         record = record | {"status": status}
     if ttl is not None and kind in _WITH_TTL:
@@ -753,7 +755,7 @@ def in_step(kind: MemoryKind, record: JsonObject, status: Status, ttl: str | Non
 
 
 def lineage_of(kind: MemoryKind, record: JsonObject) -> tuple[str, ...]:
-    """The seeds that a seed says it was made from."""
+    """The seeds that a seed names as its sources."""
     lineage = record.get("lineage") if kind == "seed" else None
     if not isinstance(lineage, Mapping):
         return ()
@@ -763,7 +765,7 @@ def lineage_of(kind: MemoryKind, record: JsonObject) -> tuple[str, ...]:
 
 
 def named_traces(plain: Any) -> tuple[str, ...]:
-    """The runs that a payload, valid or not, says it was learnt from."""
+    """The source runs named by a payload, valid or not."""
     if not isinstance(plain, Mapping):
         return ()
     evidence = plain.get("evidence")
@@ -774,7 +776,7 @@ def named_traces(plain: Any) -> tuple[str, ...]:
 
 
 def issue_words(error: InvalidInput) -> str:
-    """What is wrong, in one line: the first few issues by path, or the error's own words."""
+    """The problem in one line: the first few issues by path, or the error's own words."""
     issues: Iterable[Issue] = error.issues if isinstance(error, InvalidRecord) else ()
     shown = [f"{issue.path} {issue.message}" for issue in issues]
     if not shown:
@@ -795,7 +797,9 @@ def _kind_of(plain: Any) -> MemoryKind:
 
 
 def _kinds_named(plain: Mapping[str, Any]) -> list[MemoryKind]:
-    """A trace id makes a capsule of what is nothing else: other records may name a trace beside their own id."""
+    """The kinds whose id the payload names. A trace id means a capsule only if it is the only id: other records may
+    also name a trace.
+    """
     found = [kind for kind, name in _IDS.items() if name in plain]
     return found if len(found) < 2 else [kind for kind in found if kind != "trace_capsule"]
 
@@ -818,7 +822,7 @@ def _sources(record: RulecraftRecord) -> tuple[str, ...]:
 
 
 def _check_predicates(record: RulecraftRecord) -> None:
-    """A condition that does not parse or type-check is an error when it is written, not when it is read (RC-13)."""
+    """Reject conditions that do not parse or type-check when written, rather than when read (RC-13)."""
     predicates: Iterable[str] | None = None
     path = "$.predicates"
     if isinstance(record, ConditionalTactic):
@@ -835,20 +839,20 @@ def _check_predicates(record: RulecraftRecord) -> None:
 # -- undoing ---------------------------------------------------------------------------------------
 
 UNDONE = "undone"
-"""The reason of what an undo restores or retires; the plan's id follows it."""
+"""Reason for records restored or retired by an undo; the plan's id follows it."""
 
 _OBSERVED = ("with_tally", "without_tally", "streak", "last_used_at")
 _STORE_OF: dict[MemoryKind, Store] = {kind: store for store, kinds in STORES.items() for kind in kinds}
 
 
 class Undone(NamedTuple):
-    """What an undo does: a plan, its records, and the new versions."""
+    """The result of an undo: a plan, its records, and the new versions."""
 
     plan: MemoryActionPlan
     records: tuple[MemoryActionRecord, ...]
     changes: tuple[StoredMemory, ...]
     refused: tuple[str, ...]
-    """The ids because of which nothing was undone."""
+    """The ids that prevented the undo."""
 
 
 def undo_plan(
@@ -859,9 +863,9 @@ def undo_plan(
     current: Mapping[str, StoredMemory],
     now: str,
 ) -> Undone:
-    """Take back an applied plan: `before` and `after` are the versions it found and left, `current` those that stand.
+    """Undo an applied plan: `before` and `after` are the versions it found and left, `current` the present ones.
 
-    Undoing twice is undoing once: what stands as the undo left it is SKIPPED with `already`.
+    Idempotent: records already in the undone state are SKIPPED with `already`.
     """
     ids = sorted(after)
     undo = _undo_plan(plan, [(after[name], before.get(name)) for name in ids], now)
@@ -898,7 +902,7 @@ def _problem(
 
 
 def _restored(before: StoredMemory | None, current: StoredMemory, reasons: tuple[str, str]) -> StoredMemory:
-    """The version before, on top of the one that stands; what did not exist before is retired, its pin with it."""
+    """The version before, on top of the current one; a record that did not exist before is retired, and unpinned."""
     if before is None:
         return retired(current.model_copy(update={"status": "active"}), reasons)
     observed = {name: getattr(current, name) for name in _OBSERVED if name in current.model_fields_set}

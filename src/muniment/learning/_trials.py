@@ -1,13 +1,13 @@
-"""The life of a lesson: who is handed it, what came of it, and where it goes next (TM-15). Pure.
+"""The life of a lesson: selection for runs, outcomes, and stage changes (TM-15). Pure.
 
-Whether a run gets a lesson is drawn by a hash of both, so nobody chooses and every look draws the same. A run gets one
-lesson of a family, besides those that a person signed. One of a family is on trial at a time. The comparison that
-decides canaries decides its trial: it may be looked at after every run, and speaks wrongly of one lesson in twenty.
+Whether a run gets a lesson is decided by a hash of both, so it is unbiased and repeatable. A run gets one lesson of a
+family, besides signed ones. One lesson of a family is on trial at a time. Its trial is decided by the same sequential
+comparison as canaries: it can be checked after every run, with an error rate of one lesson in twenty.
 
-candidate → trial, where no other of its family is on trial; trial → active, where runs with it pass more often;
-→ retired, where they pass less often, or the trial is over and has shown nothing. active → suspended, where its newest
-window passes less often than runs without it and its own earlier runs; suspended → active or retired, by the same
-comparison. A conflict that a run reports suspends at once. What is signed is measured and never moved.
+candidate → trial, if no other of its family is on trial; trial → active, if runs with it pass more often; → retired, if
+they pass less often, or the trial ended without a result. active → suspended, if its newest window passes less often
+than runs without it and its own earlier runs; suspended → active or retired, by the same comparison. A conflict
+reported by a run suspends it at once. Signed lessons are measured and never moved.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 CONFLICT_CODES = frozenset(("praxis_tactic_conflict", "memory_conflict"))
-"""Reasons of a run whose lessons contradict each other, or the task."""
+"""Reason codes of runs whose lessons contradict each other, or the task."""
 MoveReason = Literal[
     "place_free",
     "effect_above",
@@ -48,9 +48,9 @@ MoveReason = Literal[
 ]
 _IDLE_RUNS_MAX = 60
 _TRIAL_USES_MAX, _SUSPENDED_USES_MAX = 120, 12
-"""A trial that has shown nothing in so many runs, and a suspended lesson in so many with it, is retired."""
+"""An undecided trial is retired after this many runs; a suspended lesson after this many runs with it."""
 _WINDOW_USES = 30
-"""The newest runs with an active lesson that it is suspended by."""
+"""The window of newest runs with an active lesson that can suspend it."""
 _ORDER: tuple[LessonStage, ...] = ("trial", "active", "suspended")
 _SIDES = {"had": "candidate", "held_out": "baseline"}
 
@@ -62,7 +62,7 @@ class Move(NamedTuple):
     reason: MoveReason
 
 
-# -- who is handed it ---------------------------------------------------------------------------------
+# -- arms ---------------------------------------------------------------------------------------------
 
 
 def is_lesson(memory: StoredMemory) -> bool:
@@ -70,8 +70,8 @@ def is_lesson(memory: StoredMemory) -> bool:
 
 
 def fits_any_run(memory: StoredMemory) -> bool:
-    """A person wrote it for no kind of work. Its condition says when it holds, and often only the run itself can tell
-    (`when an upload is refused`), so neither words nor tools of the task keep it back.
+    """Return whether a person wrote it without a kind of work. Often only the run itself shows whether its condition
+    holds (`when an upload is refused`), so words and tools of the task do not exclude it.
     """
     said = memory.record.get("lesson")
     is_persons = isinstance(said, dict) and said.get("origin") == "person"
@@ -79,7 +79,7 @@ def fits_any_run(memory: StoredMemory) -> bool:
 
 
 def stage_of(memory: StoredMemory) -> LessonStage:
-    """The stage of a lesson. Records of version 0.1, and those written directly, are active; a pin keeps one so."""
+    """The stage of a lesson. Records of version 0.1, and directly written ones, are active; a pin keeps them so."""
     if memory.status in ("retired", "pruned"):
         return "retired"
     if memory.status == "pinned" or memory.lesson is None:
@@ -88,10 +88,10 @@ def stage_of(memory: StoredMemory) -> LessonStage:
 
 
 def draw_arms(memories: Iterable[StoredMemory], run_id: str, policy: LessonPolicy) -> tuple[LessonArm, ...]:
-    """The arms of the lessons that would be handed to a run: of each signed one, and of others up to the first it gets.
+    """Draw arms for the lessons that would be given to a run: every signed one, and others up to the first it gets.
 
-    That is so for each family of a bank. A lesson on trial is drawn first, so that it is compared with runs that have
-    what is active; those after the one that the run gets have no arm in it.
+    This happens per family of a bank. The lesson on trial is drawn first, so that it is compared with runs that have
+    the active ones; lessons after the one given have no arm in this run.
     """
     arms = []
     served: set[tuple[str, str | None]] = set()
@@ -120,11 +120,11 @@ def _arm(memory: StoredMemory, run_id: str, policy: LessonPolicy) -> LessonArm:
     return LessonArm(memory_id=memory.id, arm="had" if gets_it else "held_out", stage=stage, share=round(share, 6))
 
 
-# -- where it goes ------------------------------------------------------------------------------------
+# -- next stages --------------------------------------------------------------------------------------
 
 
 def started(family: Iterable[StoredMemory], now: str) -> tuple[str, Move] | None:
-    """The candidate of a family that waits longest, put on trial; None while another is on trial or nobody waits."""
+    """Start the trial of the longest-waiting candidate of a family; None if another is on trial or none waits."""
     listed = list(family)
     waiting = [memory for memory in listed if stage_of(memory) == "candidate"]
     if not waiting or any(stage_of(memory) == "trial" for memory in listed):
@@ -136,7 +136,7 @@ def started(family: Iterable[StoredMemory], now: str) -> tuple[str, Move] | None
 
 
 def left_idle(memory: StoredMemory, runs: int, now: str) -> Move | None:
-    """The end of a trial whose condition held in none of the last runs of its family: it holds their place."""
+    """End a trial whose condition held in none of the last runs of its family, to free its place."""
     if stage_of(memory) != "trial" or runs < _IDLE_RUNS_MAX:
         return None
     return _moved("retired", now, "not_reached", f"it came first in none of the last {runs} runs of its family")
@@ -145,7 +145,7 @@ def left_idle(memory: StoredMemory, runs: int, now: str) -> Move | None:
 def next_state(
     memory: StoredMemory, uses: Sequence[LessonUse], policy: LessonPolicy, now: str, *, conflict: bool = False
 ) -> Move | None:
-    """The next step of a lesson that was handed out or held out; None where it stays. `uses` are its own, in order."""
+    """The next stage of a lesson that was given or held out; None if it stays. `uses` are its own, in order."""
     stage = stage_of(memory)
     if memory.status == "pinned" or stage in ("candidate", "retired"):
         return None
@@ -173,7 +173,7 @@ def _after_trial(uses: Sequence[LessonUse], policy: LessonPolicy, now: str, *, i
 
 
 def _after_window(uses: Sequence[LessonUse], policy: LessonPolicy, now: str) -> Move | None:
-    """Suspended where the newest runs with it pass less often than runs without it and its own runs before them."""
+    """Suspend if the newest runs with it pass less often than runs without it and its own earlier runs."""
     window = [use for use in uses if use.arm == "had"][-_WINDOW_USES:]
     known = {use.trace_id for use in window}
     others = [use for use in uses if use.trace_id not in known]

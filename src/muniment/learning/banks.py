@@ -1,4 +1,4 @@
-"""Banks of learned memory in the store: records read within the banks a run may see, and kept as new versions."""
+"""Banks of learned memory: reading records within the banks a run may see, and writing new versions."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ _BY_AGE = ("created_at", "id", "version")
 
 
 class Held(NamedTuple):
-    """A learned record as it stands in its bank."""
+    """A learned record in its current version."""
 
     memory: StoredMemory
     owner: str
     text_entry: str | None
-    """The turn that a search finds it by."""
+    """The turn by which a search finds it."""
 
 
 def store_of(kind: MemoryKind) -> Store:
@@ -79,7 +79,7 @@ _UNSAID = dict(StoredMemory(id="m", kind="rule", level="user", version=0, record
 
 
 def memory_of(kept: Mapping[str, Any]) -> StoredMemory:
-    """A record as it was kept. It was checked then and is not again: a recall reads hundreds."""
+    """The stored record, without validation: it was validated on writing, and a recall reads hundreds."""
     said = {key: tuple(value) if isinstance(value, list) else value for key, value in kept.items()}
     said |= {name: Tally.from_wire(kept[name]) for name in ("with_tally", "without_tally") if name in kept}
     if "lesson" in kept:
@@ -92,7 +92,7 @@ def memory_of(kept: Mapping[str, Any]) -> StoredMemory:
 
 
 def find_memory(reader: Reader, owners: Sequence[str], memory_id: str) -> Held | None:
-    """A record of one of these banks; of any other it does not exist (LG-02)."""
+    """Find a record of one of these banks; records of other banks do not exist here (LG-02)."""
     item = latest(reader, memory_id)
     if item is None or item.kind not in KINDS or item.user_id not in owners or item.body is None:
         return None
@@ -100,7 +100,7 @@ def find_memory(reader: Reader, owners: Sequence[str], memory_id: str) -> Held |
 
 
 def get_memory(ctx: Context, scope: Scope, memory_id: Any) -> StoredMemory:
-    """A record that a run of this scope may see."""
+    """Get a record that a run of this scope may see."""
     found = None
     if isinstance(memory_id, str):
         owners = owners_seen(scope)
@@ -111,7 +111,7 @@ def get_memory(ctx: Context, scope: Scope, memory_id: Any) -> StoredMemory:
 
 
 def find_owner(ctx: Context, tenant_id: str, record_id: Any) -> str:
-    """The bank, by name, that holds a record, a plan or a draft."""
+    """Find the bank, by name, that holds a record, a plan or a draft."""
     item = None
     if isinstance(record_id, str):
         item = ctx.engine.read(tenant_id, lambda reader: latest(reader, record_id))
@@ -130,9 +130,9 @@ def list_memories(
     without: Container[str] = (),
     statuses: Container[str] | None = None,
 ) -> Iterator[Held]:
-    """The records of one kind in a bank, each as it stands now; of one name, or the newest so many versions' worth.
+    """The current records of one kind in a bank: those of one name, or those in the `newest` versions.
 
-    Of one name, those are passed over that the caller has already: `without`. Of all, those of other `statuses`.
+    `without` excludes records the caller already has (with a name only); `statuses` selects by status (without a name).
     """
     where: tuple[Condition, ...] = (("kind", "=", kind), ("user_id", "=", owner))
     if name is not None:
@@ -149,21 +149,21 @@ def list_memories(
         return
     for _, versions in groupby(items, key=attrgetter("id")):
         (last,) = deque(versions, maxlen=1)
-        if last.body is not None and (statuses is None or last.status in statuses):  # no other is read
+        if last.body is not None and (statuses is None or last.status in statuses):  # no others are read
             yield held_of(last)
 
 
 def list_unbound(
     reader: Reader, owner: str, kind: MemoryKind, newest: int, without: Container[str] = ()
 ) -> Iterator[Held]:
-    """The records of one kind that are of no kind of work, by the newest so many versions, each as it stands now."""
+    """The current records of one kind that belong to no kind of work, among the `newest` versions."""
     where: tuple[Condition, ...] = (("kind", "=", kind), ("user_id", "=", owner), ("name", "=", None))
     items = select_items(reader, where, order=_BY_AGE, descending=True, limit=newest)
     return (held for held in _standing(reader, items, without) if held.memory.record.get("intent_key") is None)
 
 
 def _standing(reader: Reader, items: Iterable[Item], without: Container[str]) -> Iterator[Held]:
-    """Of each record the newest version, where any of them was found; none of what was forgotten."""
+    """The newest version of each record found in any version, without forgotten ones."""
     first: dict[str, Item] = {}
     for item in items:
         if item.id not in without and item.body is not None:
@@ -176,10 +176,10 @@ def _standing(reader: Reader, items: Iterable[Item], without: Container[str]) ->
 
 
 def newest_versions(reader: Reader, known: Mapping[str, int]) -> dict[str, int]:
-    """Of records known by id and version, the newest version of each, in one question.
+    """The newest version of each of these records, in one query; `known` gives ids and versions.
 
-    A caller that finds its version here need not read the record again. Nothing is said of those with many versions,
-    nor of those of which something was forgotten.
+    A caller whose version is the newest need not read the record again. Records with many versions, or with something
+    forgotten, are omitted.
     """
     few = tuple(id_ for id_, version in known.items() if version <= _FEW)
     versions = select(reader, ITEMS, (("id", "in", few),), into=_Version) if few else []
@@ -195,31 +195,29 @@ def newest_versions(reader: Reader, known: Mapping[str, int]) -> dict[str, int]:
 
 
 def lock_bank(tx: Transaction, owner: str, *others: str) -> None:
-    """One writer of a bank at a time; `others` are the owners of what is learnt from."""
+    """Lock a bank for writing; `others` are the owners of the source data."""
     lock_banks(tx, (owner,), *others)
 
 
 def lock_banks(tx: Transaction, owners: Sequence[str], *others: str) -> None:
-    """As `lock_bank`, of several banks that are written in one transaction: all at once and in order, so that nobody
-    who wants some of them waits for another who does.
-    """
+    """Lock several banks that are written in one transaction: all at once and in order, which prevents deadlocks."""
     for owner in sorted(set(owners)):
         tx.do(Lock(("session", owner, "bank")))
     holders = [bank_holder(owner) for owner in owners]
     lock_memory(tx, *owners, *others, *(holder for holder in holders if holder is not None))
-    if None in holders:  # of several users, any of whom may be forgotten
+    if None in holders:  # data of several users, any of whom may be forgotten
         lock_shared(tx)
     lock_users(tx, *owners, *others)
 
 
 def write_bank(ctx: Context, tx: Transaction, tenant_id: str, owner: str, drafts: Sequence[EntryDraft]) -> None:
-    """Append entries to a bank's session, within a transaction that has locked it."""
+    """Append entries to a bank's session; the transaction must hold its lock."""
     scope = bank_scope(tenant_id, owner)
     append_in(ctx, tx, scope, drafts, _opening(ctx), _newest(tx, owner))
 
 
 def _newest(tx: Transaction, owner: str) -> str:
-    """What is learnt builds on records of the bank: it is recorded after the newest of them."""
+    """The instant of the bank's newest record: new records depend on it, so they are dated after it."""
     return max(texts(tx, SESSIONS, "head_recorded_at", (("user_id", "=", owner),)), default="")
 
 
@@ -230,7 +228,7 @@ def _opening(ctx: Context) -> Admitted:
 
 
 def memory_drafts(changes: Iterable[StoredMemory], before: Mapping[str, StoredMemory | None]) -> list[EntryDraft]:
-    """The entries of new versions: a turn where the words changed, a patch where only figures or standing did."""
+    """The entries of new versions: a turn if the text changed, a patch if only figures or status did."""
     texts: dict[str, str] = {id_: searchable_text(held) for id_, held in before.items() if held is not None}
     drafts: list[EntryDraft] = []
     for memory in changes:
@@ -252,7 +250,7 @@ def memory_drafts(changes: Iterable[StoredMemory], before: Mapping[str, StoredMe
 
 
 def searchable_text(memory: StoredMemory) -> str:
-    """What a search reads of a record; nothing of a seed, a capsule, or what was pruned."""
+    """The text of a record for search; empty for a seed, a capsule, or a pruned record."""
     record: Mapping[str, Any] = memory.record
     if memory.status == "pruned":
         return ""

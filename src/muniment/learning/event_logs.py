@@ -1,9 +1,9 @@
-"""EventLogs and TraceCapsules of ended runs (RC-12, RC-27): built from the ledger, and read back one by one.
+"""EventLogs and TraceCapsules of ended runs (RC-12, RC-27): built from the ledger, and read one by one.
 
-References and figures; of what was said no more than one line of the task, of the answer, and of each step. A verifier
-that names a failure cluster, and a caller who names a bucket, are believed. Otherwise both are derived: from
-constraints, reason codes and the call that failed; from the domain or family of the work, and how much of it was said
-beforehand. How much hangs on a run is never guessed: `med` until somebody says so.
+They hold references and figures; of texts only one line each of the task, the answer and each step. A failure cluster
+from the verifier and a bucket from the caller are used as given. Otherwise both are derived: from constraints, reason
+codes and the failed call; from the domain or family, and how precisely the task was specified. Impact is never guessed:
+`med` unless given.
 """
 
 from __future__ import annotations
@@ -71,10 +71,10 @@ __all__ = [
 _STAGE = "run"
 _READ_CHARS_MAX = 400
 _ASKED_WORDS_MIN = 4
-"""A task in fewer words than this leaves much open."""
+"""A task with fewer words leaves much open."""
 LINE_CHARS_MAX = 240
 STEP_CHARS_MAX = 600
-"""Of a step, half from its beginning and half from its end: what went wrong often stands there."""
+"""Half from a step's beginning and half from its end, where errors often are."""
 STEPS_MAX = 400
 TOOL_HEAVY, LONG = 0.5, 20
 _CONTRACT_METHOD = "intent_state_recall_v1"
@@ -84,7 +84,7 @@ _NO_BLOCKS = RunBlocks.model_construct()
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """What a run recalled: asked, answered, put into its prompt."""
+    """The recall of a run: question, answer, and what was injected."""
 
     request: MemoryRecallRequest
     response: MemoryRecallResponse
@@ -93,12 +93,12 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A run and what is known of it beside its entries."""
+    """A run, with facts not in its entries."""
 
     trace_id: str
     entries: Sequence[LedgerEntry]
     result: VerifierResult | None
-    """As far as it may teach; None while the run goes on and nobody has judged it."""
+    """The result, if it may teach; None for an unjudged run that continues."""
     intent: IntentParts
     state: StateParts
     bucket_key: str | None = None
@@ -106,7 +106,7 @@ class Finished:
     cost: RunCost | None = None
     blocks: RunBlocks = _NO_BLOCKS
     selected_rules: Sequence[SelectedRuleMirror] = ()
-    """Rules that the run had in its prompt."""
+    """Rules in the run's prompt."""
     arms: Sequence[RuleArm] = ()
     """Rules that applied to it, and whether it had them."""
     own_features: Mapping[str, Any] = field(default_factory=dict)
@@ -116,13 +116,13 @@ class Finished:
     sandbox_traces: tuple[str, ...] = ()
     verifier_ref: str | None = None
     judge: str | None = None
-    """The kind of judge that ran it."""
+    """The kind of judge."""
     set_aside: Outcome | None = None
-    """What that judge said, where its kind may not teach."""
+    """Its verdict, if judges of its kind may not teach."""
     builds: tuple[str, ...] = ()
-    """The packets that the run was given, oldest first."""
+    """The packets given to the run, oldest first."""
     encoder: tuple[str, int] | None = None
-    """The embedder's name and dimension, where vectors were made."""
+    """The embedder's name and dimension, if vectors were made."""
 
     @property
     def first_asked(self) -> LedgerEntry | None:
@@ -135,7 +135,9 @@ class Finished:
 
     @property
     def injection(self) -> dict[str, Any]:
-        """Which packets stood in its prompts: the one its last answer cites, else the last; and all, if several."""
+        """The packet in its prompt: the one its last answer cites, else the last; with all of them if there are
+        several.
+        """
         if not self.builds:
             return {}
         answered = self.last_answered
@@ -148,7 +150,7 @@ class Finished:
 
 
 def build_facts(run: Finished, features: Sequence[Feature] = ()) -> RunFacts:
-    """The run as a fold reads it."""
+    """The run as input of a fold."""
     asked, answered = run.first_asked, run.last_answered
     plain: dict[str, Any] = {
         "trace_id": run.trace_id,
@@ -191,14 +193,14 @@ def build_facts(run: Finished, features: Sequence[Feature] = ()) -> RunFacts:
 
 
 def _said(run: Finished) -> dict[str, Any]:
-    """What the user said: the words to find the run by, and what was asked after the first message."""
+    """The user's words: search terms for the run, and requests after the first message."""
     texts = [entry.content or "" for entry in run.entries if _is_asked(entry)]
     found = {"said": said_words(texts), "x_later": asked_later(texts, LINE_CHARS_MAX)}
     return {name: text for name, text in found.items() if text}
 
 
 def _cluster(result: VerifierResult, intent: IntentParts, steps: Sequence[StepFacts]) -> dict[str, Any]:
-    """Which failure it is, as the verifier says and else as the run shows; a pass is none."""
+    """The failure cluster, from the verifier or else derived; empty for a pass."""
     if result.failure_cluster_id is not None:
         return {"cluster_id": result.failure_cluster_id}
     if is_pass(result.verdict, result.outcome):
@@ -210,20 +212,20 @@ def _cluster(result: VerifierResult, intent: IntentParts, steps: Sequence[StepFa
 
 
 def _judge(run: Finished) -> dict[str, Any]:
-    """By which kind of judge the run was run, and what of its word was set aside."""
+    """The kind of judge, and any verdict of it that was set aside."""
     known = {"judge": run.judge, "set_aside": run.set_aside}
     return {key: value for key, value in known.items() if value is not None}
 
 
 def _given(run: Finished) -> dict[str, Any]:
-    """What was known before the run acted: what it recalled by."""
+    """Facts known before the run acted: the keys it recalled by."""
     filters = None if run.recalled is None else run.recalled.request.filters
     known = (filters or {}).get("features")
     return dict(known) if isinstance(known, dict) else {}
 
 
 def without_words(facts: RunFacts) -> RunFacts:
-    """The facts without a word of what was said: what may be kept above the user's own level."""
+    """The facts without any text, for storage above the user's own level."""
     steps = [{key: value for key, value in step.to_wire().items() if key not in _WORDS} for step in facts.steps]
     kept = {key: value for key, value in facts.to_wire().items() if key not in _SAID}
     named = facts.intent.task_family or "a run"
@@ -233,18 +235,18 @@ def without_words(facts: RunFacts) -> RunFacts:
 
 
 def _labels(said: Mapping[str, Any]) -> dict[str, Any]:
-    """The labels that a caller gave and that are short enough to be features."""
+    """The caller's labels that are short enough to be features."""
     return {name: value for name, value in said.items() if scalar_text(value) is not None}
 
 
 _SAID = ("said", "x_later", "y_summary", "steps", "cluster_sign", "task")
 _WORDS = ("text", "detail")
 _VALUES = ("arg:",)
-"""Features that hold what a call was given or answered: as often as not the user's own words."""
+"""Features that hold values of a call: often the user's own words."""
 
 
 def steps_of(entries: Sequence[LedgerEntry]) -> tuple[StepFacts, ...]:
-    """What these entries did, step by step."""
+    """The steps recorded in these entries."""
     return tuple(_step(entry) for entry in entries if _is_step(entry))[:STEPS_MAX]
 
 
@@ -277,7 +279,7 @@ def _step(entry: LedgerEntry) -> StepFacts:
 
 
 def _ends(text: str) -> str:
-    """A text whole, or its beginning and its end."""
+    """A text, reduced to its beginning and end if it is long."""
     half = STEP_CHARS_MAX // 2
     return text if len(text) <= STEP_CHARS_MAX else f"{text[:half]} … {text[-half:]}"
 
@@ -291,13 +293,13 @@ def _line(entry: LedgerEntry | None) -> str:
 
 
 def run_cost(run: Finished) -> RunCost:
-    """What the run cost: as the caller says, and else as its entries tell."""
+    """The cost of the run: as reported by the caller, else from its entries."""
     stated = {} if run.cost is None else {key: value for key, value in run.cost.to_wire().items() if value is not None}
     return RunCost.from_wire(_counted(run.entries) | stated)
 
 
 def _lesson_cost(fold: FoldResult | None) -> dict[str, Any]:
-    """What a model took that wrote lessons of the run: apart from what the agent took, which runs are compared by."""
+    """The cost of the model that wrote lessons; separate from the agent's cost, by which runs are compared."""
     told = None if fold is None else (fold.model_extra or {}).get("lessons")
     if not isinstance(told, Mapping):
         return {}
@@ -316,7 +318,7 @@ def _counted(entries: Sequence[LedgerEntry]) -> dict[str, Any]:
 
 
 def _cost_figure(cost: RunCost) -> float:
-    """One figure to compare runs by: tokens where they are known, else tool calls."""
+    """One figure to compare runs by: tokens if known, else tool calls."""
     tokens = (cost.tokens_in or 0) + (cost.tokens_out or 0)
     return float(tokens or cost.tool_calls or 0)
 
@@ -327,7 +329,7 @@ def _cost_figure(cost: RunCost) -> float:
 def build_event_log(
     run: Finished, fold: FoldResult | None = None, records: Sequence[MemoryActionRecord] = ()
 ) -> EventLog:
-    """The summary of the run; a block that the run did not use is not there."""
+    """The summary of the run, without blocks it did not use."""
     asked, answered = run.first_asked, run.last_answered
     plain: dict[str, Any] = {
         "schema_version": RULECRAFT_VERSION,
@@ -370,17 +372,17 @@ def _run_block(run: Finished) -> dict[str, Any]:
 _OUTPUTS = ("rollout_summary", "sot_signals", "synth_inputs")
 _OWN_BLOCKS = ("sot_profile", "sot_max_turns", "rollout_select", "tree_search", "policy_signals")
 _TRIED = ("canary", "baseline", "holdout")
-"""Arms of a comparison; a rule that is simply active is compared with nothing."""
+"""Arms of a comparison; an active rule is compared with nothing."""
 
 
 def _blocks(run: Finished, names: Sequence[str]) -> dict[str, Any]:
-    """What the caller told of the run, block by block; one that it did not use is not there."""
+    """The blocks reported by the caller, without unused ones."""
     blocks = run.blocks.to_wire()
     return {name: blocks[name] for name in names if name in blocks}
 
 
 def _experiment(run: Finished) -> dict[str, Any]:
-    """Which attempts the run belongs with, and which rules it tried or left out."""
+    """The group of attempts the run belongs to, and the rules it tried or left out."""
     experiment = {} if run.blocks.experiment is None else run.blocks.experiment.to_wire()
     arms = [each.to_wire() for each in run.arms if each.arm in _TRIED]
     if arms:
@@ -398,7 +400,7 @@ def _flow_tags(run: Finished) -> list[str]:
 
 
 def _memory_blocks(run: Finished) -> dict[str, Any]:
-    """What was recalled, and of it what are tactics."""
+    """Blocks on recall, and on the tactics among it."""
     if run.recalled is None:
         return {}
     request, response, used = run.recalled.request, run.recalled.response, set(run.recalled.used_ids)
@@ -448,7 +450,7 @@ def _fold_blocks(fold: FoldResult, records: Sequence[MemoryActionRecord]) -> dic
 
 
 def build_capsule(run: Finished, now: str) -> TraceCapsule:
-    """Where the originals of the run lie: references, no text."""
+    """References to the originals of the run, without text."""
     asked, answered = run.first_asked, run.last_answered
     used = run.recalled.used_ids if run.recalled is not None else ()
     return TraceCapsule.from_wire(
@@ -476,8 +478,8 @@ def build_capsule(run: Finished, now: str) -> TraceCapsule:
 
 
 def derived_cluster(violated: Sequence[str], reason_codes: Sequence[str], intent: IntentParts, sign: str) -> str:
-    """The cluster of a failed run: by its constraints and reasons where there are any, else by how it went wrong at
-    which kind of work.
+    """The cluster of a failed run: from constraints and reasons if there are any, else from the failure's sign and the
+    kind of work.
     """
     if violated or reason_codes:
         return failure_cluster_id(_STAGE, violated, reason_codes)
@@ -486,8 +488,8 @@ def derived_cluster(violated: Sequence[str], reason_codes: Sequence[str], intent
 
 
 def failure_sign(steps: Sequence[StepFacts], notes: str | None) -> str:
-    """How a run went wrong, alike for failures that are alike. It tells clusters apart and is shown to nobody: the
-    words are a tool's own.
+    """A normalised description of a failure, equal for similar ones. Used to distinguish clusters and never shown: it
+    contains a tool's own words.
     """
     calls = [step for step in steps if step.kind == "call"]
     broken = next((step for step in reversed(calls) if step.ok is False), None)
@@ -501,7 +503,7 @@ def failure_sign(steps: Sequence[StepFacts], notes: str | None) -> str:
 
 
 def failure_words(steps: Sequence[StepFacts], notes: str | None) -> str:
-    """The same as it may be shown: of a call that failed the kind of its error, of a verifier its own words."""
+    """The description that may be shown: the kind of error of a failed call, or the verifier's words."""
     broken = next((step for step in reversed(steps) if step.kind == "call" and step.ok is False), None)
     if broken is None:
         return failure_sign(steps, notes)
@@ -510,13 +512,13 @@ def failure_words(steps: Sequence[StepFacts], notes: str | None) -> str:
 
 
 def derived_bucket(intent: IntentParts, asked: str) -> str:
-    """The bucket of a run whose caller named none."""
+    """The bucket of a run for which the caller named none."""
     domain = intent.domain_tag or intent.task_family or DEFAULT_DOMAIN
     return bucket_key("med", domain, _clarity(intent, asked))
 
 
 def _clarity(intent: IntentParts, asked: str) -> Level:
-    """High where the form of the answer or its constraints were said beforehand; low where hardly anything was."""
+    """High if answer form or constraints were specified beforehand; low if hardly anything was."""
     if intent.output_format or intent.constraint_profile:
         return "high"
     words = len(asked[:_READ_CHARS_MAX].split()) if asked.isascii() else len(asked)
@@ -527,11 +529,11 @@ def _clarity(intent: IntentParts, asked: str) -> Level:
 
 
 _ENDED = ("passed", "failed")
-"""The status of a log whose run has ended. A run has one such version."""
+"""Statuses of a log whose run has ended. A run has one such version."""
 
 
 class LogWindow(NamedTuple):
-    """Which logs of a bank: learnt from `start` until before `end`, of one bucket, of one kind of work."""
+    """A selection of a bank's logs: learned from `start` until before `end`, of one bucket, of one kind of work."""
 
     owner: str
     start: str | None = None
@@ -539,7 +541,7 @@ class LogWindow(NamedTuple):
     bucket_key: str | None = None
     name: str | None = None
     newest: int | None = None
-    """No more than so many, newest first, counted before the bucket is looked at."""
+    """At most this many, newest first, counted before filtering by bucket."""
 
 
 class _Log(NamedTuple):
@@ -550,12 +552,12 @@ class _Log(NamedTuple):
 def stream_logs(
     reader: Reader, window: LogWindow, *, newest_first: bool = True
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """When each was learnt and what it says. A bucket is looked for in the text: some of another may come along."""
+    """Yield the time each was learned, and its body. Buckets are matched by text search, so others may be included."""
     where: tuple[Condition, ...] = (
         ("kind", "=", "event_log"),
         ("user_id", "=", window.owner),
         ("status", "in", _ENDED),
-        ("created_at", ">=", window.start or ""),  # always asked: so rows come from an index in this order, unsorted
+        ("created_at", ">=", window.start or ""),  # always included: an index then returns rows in this order, unsorted
     )
     if window.name is not None:
         where = (*where, ("name", "=", window.name))
@@ -564,7 +566,7 @@ def stream_logs(
     needle = None if window.bucket_key is None else canonical_text(window.bucket_key)
     order = ("created_at", "id", "version")
     for at, text in stream(reader, ITEMS, where, into=_Log, order=order, descending=newest_first, limit=window.newest):
-        if text is not None and (needle is None or needle in text):  # neither forgotten, nor read for nothing
+        if text is not None and (needle is None or needle in text):  # neither forgotten, nor read in vain
             yield at, cast("dict[str, Any]", read_canonical(text))
 
 
@@ -572,7 +574,7 @@ _UNSAID = dict(RunFacts(trace_id="unsaid", x_summary="", passed=False, at=""))
 
 
 def peer_of(kept: Mapping[str, Any]) -> RunFacts:
-    """A run as it was kept. It was checked then and is not again: a fold reads two hundred, of a hundred features."""
+    """A stored run, without validation: it was validated on writing, and a fold reads hundreds."""
     said = {key: tuple(value) if isinstance(value, list) else value for key, value in kept.items()}
     said["features"] = tuple(_feature(each["name"], each.get("before", False)) for each in kept.get("features", ()))
     said["intent"] = IntentParts.from_wire(kept.get("intent", {}))
@@ -582,5 +584,5 @@ def peer_of(kept: Mapping[str, Any]) -> RunFacts:
 
 @remembered(1 << 14)
 def _feature(name: str, before: bool) -> Feature:
-    """Runs of one kind share most of theirs."""
+    """A feature. Cached, as runs of one kind share most of theirs."""
     return Feature(name=name, before=before)

@@ -1,7 +1,7 @@
-"""A run folded into memory (RC-10 … RC-13): logged, compared with its peers, planned, applied, told. One transaction.
+"""Folding a run into memory (RC-10 … RC-13) in one transaction: log, compare with peers, plan, apply, record.
 
-What takes time is done before it, and checked in it: that the run is still as it was read, and that nothing it is
-compared with was forgotten meanwhile.
+Slow work is done before the transaction, which verifies that the run is unchanged and that none of its peers was
+forgotten.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ if TYPE_CHECKING:
     from muniment.store.ledger import EntryDraft, LedgerEntry
 
 BUILDS_MAX = 64
-"""So many of a run's last packets are named in its log."""
+"""The maximum of a run's last packets named in its log."""
 
 __all__ = [
     "Ending",
@@ -105,7 +105,7 @@ _MIRRORED = ("rule_id", "version", "type")
 
 
 class Learned(NamedTuple):
-    """What was learnt of a run."""
+    """The records learned from a run."""
 
     event_log: EventLog
     capsule: TraceCapsule
@@ -115,32 +115,32 @@ class Learned(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """The entry with which a run ends, to be written with what is learnt of it."""
+    """The final entry of a run, written together with the records learned from it."""
 
     writer: Writer
     draft: EntryDraft
 
 
 class _FoldInputs(NamedTuple):
-    """What a fold is computed from, and what of it must still be so when it is written."""
+    """The inputs of a fold, including those that must be unchanged when it is written."""
 
     finished: Finished
     facts: RunFacts
     peers: list[RunFacts]
     entry_ids: tuple[str, ...]
     arms: tuple[Mapping[str, Any], ...]
-    """Of each rule that applied to the run: its arm, and the bank that holds it."""
+    """For each rule that applied to the run: its arm, and its bank."""
     recalled: Mapping[str, Any] | None
-    """What the run recalled, as it was told."""
+    """The run's recall, as recorded."""
     beside: tuple[str, ...]
-    """Other banks that have to hear how it ended."""
+    """Other banks to be informed of the outcome."""
 
 
 # -- reading ------------------------------------------------------------------------------------------
 
 
 def find_learned(ctx: Context, scope: Scope) -> Learned | None:
-    """What was learnt of this run at its end, if it was."""
+    """Find the records learned from this run when it ended."""
     return ctx.engine.read(scope.tenant_id, lambda reader: _learned(reader, scope))
 
 
@@ -153,13 +153,13 @@ def _learned(reader: Reader, scope: Scope) -> Learned | None:
         return None
     log = EventLog.from_wire(body["event_log"])
     assert log.memory_fold is not None
-    capsule = version_of(reader, capsule_id(log.trace_id), 1)  # as it was: a later version may be a tombstone
+    capsule = version_of(reader, capsule_id(log.trace_id), 1)  # the original version: a later one may be a tombstone
     assert capsule is not None
     return _answer(reader, item.user_id, log, TraceCapsule.from_wire(capsule.record))
 
 
 def _answer(reader: Reader, owner: str, log: EventLog, capsule: TraceCapsule) -> Learned:
-    """What was learnt, as it was told then. A plan goes when any run is forgotten that its records were learnt from."""
+    """The result returned at the time. A plan is gone if any of its source runs was forgotten."""
     assert log.memory_fold is not None
     folded = latest(reader, log.memory_fold.fold_id or "")
     planned = latest(reader, log.memory_fold.action_plan_id or "")
@@ -181,7 +181,7 @@ def capsule_id(trace_id: str) -> str:
 def list_event_logs(
     reader: Reader, owner: str, name: str | None = None, newest: int | None = None
 ) -> list[dict[str, Any]]:
-    """The bodies of EventLogs of a bank, newest first: of one kind of work, or all."""
+    """The bodies of a bank's EventLogs, newest first: of one kind of work, or all."""
     where: tuple[Condition, ...] = (("kind", "=", "event_log"), ("user_id", "=", owner))
     if name is not None:
         where = (*where, ("name", "=", name))
@@ -202,7 +202,7 @@ def list_drafts(reader: Reader, owner: str) -> list[dict[str, Any]]:
 
 
 def _see(ctx: Context, scope: Scope, asked: LearnRequest) -> _FoldInputs:
-    """Read the run and what it is compared with."""
+    """Read the run and its peers."""
     entries = list(list_entries(ctx, scope.tenant_id, scope.user_id, scope.session_id, scope.run_id))
     whole = [entry for entry in entries if entry.body is not None]
     owner = bank_owner(scope, asked.level)
@@ -229,7 +229,7 @@ def _see(ctx: Context, scope: Scope, asked: LearnRequest) -> _FoldInputs:
 
 
 def _peers(reader: Reader, owner: str, name: str | None, facts: RunFacts, policy: LearnPolicy) -> list[RunFacts]:
-    """The newest runs of the same work, one by one, until there are enough: those of other domains take no place."""
+    """The newest runs of the same work, read until there are enough; those of other domains are skipped."""
     logs = stream_logs(reader, LogWindow(owner, name=name) if name is not None else LogWindow(owner))
     found = []
     for _, body in logs:
@@ -242,13 +242,13 @@ def _peers(reader: Reader, owner: str, name: str | None, facts: RunFacts, policy
 
 
 def _is_alike(peer: RunFacts, facts: RunFacts) -> bool:
-    """Whether it is the same kind of work. A part that one of them does not name does not speak against it."""
+    """Return whether the kind of work is the same. Unknown parts match anything."""
     theirs, ours = peer.intent.domain_tag, facts.intent.domain_tag
     return theirs is None or ours is None or theirs == ours
 
 
 def _may_teach(peer: RunFacts, policy: LearnPolicy) -> bool:
-    """It was folded under a policy that let its judge teach, perhaps another one than stands now."""
+    """Return whether the policy at the time of its fold let its judge teach; it may have changed since."""
     return peer.judge is None or peer.set_aside is not None or peer.judge in policy.judges
 
 
@@ -287,13 +287,13 @@ def _finished(
 
 
 def _mirrored(selection: Mapping[str, Any]) -> tuple[SelectedRuleMirror, ...]:
-    """The rules that the run had, as an EventLog names them."""
+    """The run's rules in the form of an EventLog."""
     chosen = selection.get("response", {}).get("selected_rules", ())
     return tuple(SelectedRuleMirror.from_wire({key: each[key] for key in _MIRRORED}) for each in chosen)
 
 
 def _without_prompt(cfg: RunConfig) -> RunConfig:
-    """The settings of a run without a word of its prompt: what may be kept above the user's own level."""
+    """The run's settings without its prompt, for storage above the user's own level."""
     return cfg.from_wire({key: value for key, value in cfg.to_wire().items() if key != "seed_prompt"})
 
 
@@ -306,7 +306,7 @@ def _recalled(body: Mapping[str, Any]) -> Recalled:
 
 
 def _sandbox(reader: Reader, scope: Scope) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
-    """What executions of this run did, of the last verification that ran one."""
+    """The results of sandboxed executions in the run's last verification with any."""
     where: tuple[Condition, ...] = (("kind", "=", "verification"), ("run_id", "=", scope.run_id))
     for item in select_items(reader, where, order=("created_at", "id", "version"), descending=True):
         body = {} if item.body is None or item.user_id != scope.user_id else item.plain()
@@ -320,11 +320,11 @@ def _sandbox(reader: Reader, scope: Scope) -> tuple[dict[str, Any] | None, tuple
 
 
 def learn_run(ctx: Context, scope: Scope, asked: LearnRequest, ending: Ending | None = None) -> tuple[Learned, bool]:
-    """Fold a run into memory; one that was learnt already answers what was learnt of it.
+    """Fold a run into memory; if that was done before, return the earlier result.
 
-    It ends in the same transaction where `ending` says how: the second part of the answer tells whether it did so now.
-    Where nothing can be learnt of it, what the verifier said is kept all the same; and where no caller could help it,
-    since a part of the program or a plug-in failed, its end is kept too, and it may be learnt from later.
+    With `ending` the run ends in the same transaction; the second value returned is true if it ended now. If nothing
+    can be learned, the verifier's result is still kept; if the cause is outside the caller's control (a bug or a
+    plug-in), so is the end of the run, and it can be learned from later.
     """
     outcome = caught(partial(_learn_run, ctx, scope, asked, ending))
     error = outcome.exception()
@@ -340,7 +340,7 @@ def learn_run(ctx: Context, scope: Scope, asked: LearnRequest, ending: Ending | 
 
 
 def _learn_run(ctx: Context, scope: Scope, asked: LearnRequest, ending: Ending | None) -> tuple[Learned, bool]:
-    asked_of: dict[tuple[str, ...], LessonsAsked | None] = {}  # a model is asked once of a run as it is
+    asked_of: dict[tuple[str, ...], LessonsAsked | None] = {}  # the model is asked once per state of a run
     for _ in range(_TRIES):
         asked = with_verdict(ctx, scope, asked)
         found = find_learned(ctx, scope)
@@ -368,7 +368,7 @@ def _learn_run(ctx: Context, scope: Scope, asked: LearnRequest, ending: Ending |
 
 
 def _ask(ctx: Context, scope: Scope, asked: LearnRequest, seen: _FoldInputs) -> LessonsAsked | None:
-    """What a model makes of a run that has ended; the fold does not depend on it."""
+    """Ask a model about an ended run; the fold does not depend on it."""
     if asked.lessons is None or not asked.is_final:
         return None
     result = seen.finished.result
@@ -389,7 +389,7 @@ def _fold(
     lessons: LessonsAsked | None,
 ) -> tuple[Folded, LessonReport | None]:
     trigger = asked.trigger or _trigger(seen, asked)
-    if not asked.is_final:  # the next one of this run is another fold
+    if not asked.is_final:  # the next fold of this run is another one
         trigger = trigger.model_copy(update={"details": f"after {len(seen.entry_ids)} events"})
 
     def work(reader: Reader) -> tuple[Folded, list[KeptLesson]]:
@@ -423,20 +423,20 @@ def _held(reader: Reader, owner: str, id_: str) -> StoredMemory | None:
 
 
 def _is_erased(reader: Reader, id_: str) -> bool:
-    """Whether the record of this id was forgotten: its id is not used again."""
+    """Return whether the record of this id was forgotten: its id is not reused."""
     item = latest(reader, id_)
     return item is not None and item.body is None
 
 
 def _is_clean(text: str) -> bool:
-    """Nothing secret in it, and nothing that is worded as orders are (LG-08, LG-10)."""
+    """Return whether it contains no secret and nothing worded like an instruction (LG-08, LG-10)."""
     found: Counter[str] = Counter()
     redact_text(text, found)
     return not found and not has_injection_form(text)
 
 
 class _Ready(NamedTuple):
-    """A fold that was computed and is to be written."""
+    """A computed fold, ready to be written."""
 
     scope: Scope
     owner: str
@@ -449,7 +449,7 @@ class _Ready(NamedTuple):
 
 
 def _trigger(seen: _FoldInputs, asked: LearnRequest) -> FoldTrigger:
-    """Why a run that ends is folded: a failure that came back, a budget that ran out, or its end."""
+    """The reason for folding an ending run: a recurring failure, an exhausted budget, or its end."""
     facts, recent = seen.facts, [each.cluster_id for each in seen.peers]
     budget = (asked.budgets or {}).get("tokens")
     times = 0 if facts.cluster_id is None else 1 + recent.count(facts.cluster_id)
@@ -461,11 +461,11 @@ def _trigger(seen: _FoldInputs, asked: LearnRequest) -> FoldTrigger:
 
 
 def _write_and_end(ctx: Context, ready: _Ready, ending: Ending | None, tx: Transaction) -> tuple[Learned | None, bool]:
-    """Write what was learnt, and that the run has ended, where it had not; the first part is None as of `_write`."""
+    """Write the fold and, if still open, the end of the run; the first value is None as for `_write`."""
     scope, verdict = ready.scope, ready.verdict
     if ending is None:
         return _write(ctx, tx, ready), False
-    tx.do(Lock(("session", scope.user_id, scope.session_id)))  # those of sessions come before those of memory
+    tx.do(Lock(("session", scope.user_id, scope.session_id)))  # sessions are locked before memory
     run = latest(tx, scope.run_id)
     if verdict is not None and (run is None or run.status != "open" or verdict.kept(tx) is not None):
         return None, False
@@ -478,7 +478,7 @@ def _write_and_end(ctx: Context, ready: _Ready, ending: Ending | None, tx: Trans
 
 
 def _write(ctx: Context, tx: Transaction, ready: _Ready) -> Learned | None:
-    """Write what was learnt; None where what it rests on has changed, and it has to be computed again."""
+    """Write the fold; None if its inputs have changed and it must be recomputed."""
     scope, owner, seen, folded, now, is_final, report, _ = ready
     lock_banks(tx, (owner, *seen.beside), scope.user_id)
     trace_id = seen.facts.trace_id
@@ -494,7 +494,7 @@ def _write(ctx: Context, tx: Transaction, ready: _Ready) -> Learned | None:
         return None
     arms: dict[str, tuple[UseArm, ...]] = {}
     moves = Moves({})
-    if is_final and seen.facts.verdict is not None:  # once, and only by what a verifier said
+    if is_final and seen.facts.verdict is not None:  # once, and only by the verifier's result
         arms = bank_arms(tx, (owner, *seen.beside), seen.facts, seen.recalled)
         own = arms.get(owner, ())
         moves = lesson_moves(tx, owner, seen.facts, own, folded.payloads, ctx.policy.learn, now)
@@ -525,13 +525,13 @@ def _write(ctx: Context, tx: Transaction, ready: _Ready) -> Learned | None:
 
 
 def _told_before(tx: Transaction, ready: _Ready, logged: Item) -> Learned:
-    """The answer to a fold of a run in which nothing has happened since it was folded last."""
+    """The result for a run without changes since it was last folded."""
     log = EventLog.from_wire(logged.plain()["event_log"])
     return _answer(tx, ready.owner, log, build_capsule(ready.seen.finished, ready.folded.result.created_at))
 
 
 def _record_draft(event: str, id_: str, part: str, record: dict[str, Any], sources: Sequence[str]) -> EntryDraft:
-    """The entry that tells of a record, with the sources it was made from."""
+    """The entry of a record, with its sources."""
     return draft_patch(event, "assistant", {"id": id_, part: record, "sources": list(sources)})
 
 
@@ -541,7 +541,7 @@ def _report_draft(report: LessonReport) -> EntryDraft:
 
 
 def _stands(tx: Transaction, scope: Scope, seen: _FoldInputs, folded: Folded, other_trace_id: str | None) -> bool:
-    """Is the run as it was read, and is everything there that the fold names as its source?"""
+    """Return whether the run is unchanged and all sources of the fold still exist."""
     where: tuple[Condition, ...] = (
         ("user_id", "=", scope.user_id),
         ("session_id", "=", scope.session_id),
@@ -578,7 +578,7 @@ def _log_draft(scope: Scope, log: EventLog, seen: _FoldInputs, arms: Sequence[Us
 
 
 def _task_digest(scope: Scope, seen: _FoldInputs) -> str | None:
-    """What runs of one task in a tenant share; None where nothing was asked."""
+    """A digest shared by runs of one task in a tenant; None if there was no task."""
     asked = seen.finished.first_asked
     task = "" if asked is None else " ".join((asked.content or "").split())
     return digest_of([scope.tenant_id, task])[:24] if task else None

@@ -1,4 +1,4 @@
-"""Keys of intent and state: what kind of work a run is, under which conditions; and how long a record lasts."""
+"""Keys of intent and state (the kind of work of a run, and its conditions); and the lifetime of records."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ Parts = TypeVar("Parts", IntentParts, StateParts)
 
 
 class Likeness(NamedTuple):
-    """How alike two keys are. A clash says that what was learnt under the one is no use under the other."""
+    """The similarity of two keys. A clash means that records learned under one are of no use under the other."""
 
     score: float
-    """From 0 to 1, over the parts that either key knows."""
+    """From 0 to 1, over the parts known to either key."""
     clash: bool
     why: tuple[str, ...]
 
@@ -66,7 +66,7 @@ class _Judged(NamedTuple):
 
 
 class _Field(NamedTuple):
-    """A part of a key: its name in the line, the record's field, and what it weighs in a comparison."""
+    """A part of a key: name in the text, field of the record, and weight in comparisons."""
 
     name: str
     field: str
@@ -79,25 +79,23 @@ class _Field(NamedTuple):
 
 
 def intent_key(parts: IntentParts) -> str:
-    """The one way to write an intent."""
+    """The canonical text of an intent."""
     return _write("intent", _INTENT, parts)
 
 
 def rule_intent_key(record: Mapping[str, Any]) -> str:
-    """The intent that a RuleRecord, as plain data, applies to: its family and domain, as far as it names them."""
+    """The intent a RuleRecord (as plain data) applies to: family and domain, if named."""
     return intent_key(IntentParts.model_validate({name: value for name, value in _rule_place(record) if value}))
 
 
 def rule_place_key(record: Mapping[str, Any]) -> str:
-    """The key of the intent that a RuleRecord applies to, under which rules are looked up: spellings that `name_key`
-    takes for one have the same key.
-    """
+    """The intent key under which a RuleRecord is looked up; names that `name_key` equates have the same key."""
     named = {name: name_key(value) for name, value in _rule_place(record)}
     return intent_key(IntentParts.model_validate({name: value for name, value in named.items() if value}))
 
 
 def name_key(name: str | None) -> str | None:
-    """A domain or a family as it is compared: composed, trimmed, in any case; None where none is named."""
+    """A domain or family normalised for comparison: composed, trimmed, case-folded; None if none is named."""
     return (normalize("NFC", name).strip().casefold() or None) if name is not None else None
 
 
@@ -109,12 +107,12 @@ def _rule_place(record: Mapping[str, Any]) -> list[tuple[str, str | None]]:
 
 
 def state_key(parts: StateParts) -> str:
-    """The one way to write a state."""
+    """The canonical text of a state."""
     return _write("state", _STATE, parts)
 
 
 def parse_intent_key(text: str) -> IntentParts:
-    """`intent_key` backwards; raises `InvalidInput` for anything it would not have written."""
+    """The inverse of `intent_key`. Raises `InvalidInput` for anything else."""
     parts = read_intent_key(text)
     if parts is None or intent_key(parts) != text:
         raise InvalidInput(f"{text!r:.80} is not an intent key", hint="intent|domain=…, as intent_key() writes it")
@@ -122,7 +120,7 @@ def parse_intent_key(text: str) -> IntentParts:
 
 
 def parse_state_key(text: str) -> StateParts:
-    """`state_key` backwards; raises `InvalidInput` for anything it would not have written."""
+    """The inverse of `state_key`. Raises `InvalidInput` for anything else."""
     parts = read_state_key(text)
     if parts is None or state_key(parts) != text:
         raise InvalidInput(f"{text!r:.80} is not a state key", hint="state|mode=…, as state_key() writes it")
@@ -131,18 +129,18 @@ def parse_state_key(text: str) -> StateParts:
 
 @remembered(4096)
 def read_intent_key(text: str) -> IntentParts | None:
-    """The parts of a key as somebody wrote it, in any order; None for a key that is opaque."""
+    """The parts of a key as written by a caller, in any order; None for an opaque key."""
     return _read("intent", _INTENT, IntentParts, text)
 
 
 @remembered(4096)
 def read_state_key(text: str) -> StateParts | None:
-    """The parts of a key as somebody wrote it, in any order; None for a key that is opaque."""
+    """The parts of a key as written by a caller, in any order; None for an opaque key."""
     return _read("state", _STATE, StateParts, text)
 
 
 def key_hash(text: str) -> str:
-    """A key of any length in 32 characters, for an index."""
+    """Hash a key of any length to 32 characters, for an index."""
     return digest(text.encode("utf-8", "surrogatepass")).hex()[:32]
 
 
@@ -177,7 +175,7 @@ def _read(head: str, fields: tuple[_Field, ...], kind: type[Parts], text: str) -
 
 
 def _clean(value: str) -> str:
-    """Without white space around it, and composed. Composing may bring white space to an end, hence the order."""
+    """Trim and compose. Composing may expose white space at the ends, so it comes first."""
     return normalize("NFC", value).strip()
 
 
@@ -186,7 +184,7 @@ def _escape(value: str) -> str:
 
 
 def _unescaped(value: str) -> str:
-    """A value with its escaped characters put back."""
+    """Restore the escaped characters of a value."""
     return _ESCAPED.sub(lambda code: chr(int(code[1], 16)), value)
 
 
@@ -199,7 +197,7 @@ def _is_text(value: str) -> bool:
 
 @remembered(4096)
 def intent_likeness(a: str | None, b: str | None) -> Likeness:
-    """How alike two intents are, either way round. Another domain or family is a clash."""
+    """The similarity of two intents; symmetric. Different domains or families clash."""
     if a is None or b is None:
         return _UNKNOWN
     left, right = read_intent_key(a), read_intent_key(b)
@@ -209,15 +207,15 @@ def intent_likeness(a: str | None, b: str | None) -> Likeness:
 
 
 def clashes(asked: str | None, key: Any) -> bool:
-    """Are these two intents that have nothing to say to each other? What is no key clashes with none."""
+    """Return whether the intents are incompatible. Keys that do not parse clash with none."""
     return isinstance(key, str) and asked is not None and intent_likeness(asked, key).clash
 
 
 def state_compat(wanted: str | None, memory: str | None, *, needs: Collection[str] | None = None) -> Likeness:
-    """Whether what was learnt in the state `memory` can be used in the state `wanted`.
+    """The compatibility of records learned in the state `memory` with the state `wanted`.
 
-    `needs` are the tools it takes (those of its intent): each must be available. Without them, the tools that were
-    available then are what it takes.
+    `needs` are the required tools (from its intent), all of which must be available; by default, the tools available
+    then.
     """
     missing = _missing(wanted, needs)
     if missing:
@@ -238,14 +236,14 @@ def _missing(wanted: str | None, needs: Collection[str] | None) -> list[str]:
 
 
 def _as_wholes(a: str, b: str, *, both_opaque: bool) -> Likeness:
-    """Opaque keys are the same or not; a hash is the same as the key it was made from."""
+    """Compare opaque keys for equality; a hash equals the key it was made from."""
     if _clean(a) == _clean(b) or key_hash(a) == b or key_hash(b) == a:
         return Likeness(1.0, False, ("same key",))
     return Likeness(0.0, both_opaque, ("other key",)) if both_opaque else _UNKNOWN
 
 
 def _compare(fields: tuple[_Field, ...], left: IntentParts | StateParts, right: IntentParts | StateParts) -> Likeness:
-    """Part by part. What only one of them knows counts for nothing in the score, and clashes with nothing."""
+    """Compare part by part. Parts known to one key only do not affect score or clash."""
     if left == right:
         return Likeness(1.0, False, ("same key",))
     weight = score = 0.0
@@ -276,7 +274,7 @@ def _half_if_other(name: str, ours: str, theirs: str) -> _Judged:
 
 
 def _overlap(name: str, ours: tuple[str, ...], theirs: tuple[str, ...]) -> _Judged:
-    """Jaccard's share; where the one set holds the other, halfway from there to 1."""
+    """The Jaccard index; if one set contains the other, halfway from there to 1."""
     left, right = set(ours), set(theirs)
     if left == right:
         return _same(name)
@@ -300,7 +298,7 @@ def _mostly_available(name: str, ours: tuple[str, ...], theirs: tuple[str, ...])
 
 
 def _sandbox(name: str, ours: tuple[str, ...], theirs: tuple[str, ...]) -> _Judged:
-    """What was learnt with a thing switched on needs it on; what was learnt without it works with it too."""
+    """Records learned with a capability need it; those learned without it work with it too."""
     have, took = _flags(ours), _flags(theirs)
     broken = sorted(flag for flag, value in took.items() if value not in _OFF and have.get(flag) != value)
     if broken:
@@ -309,7 +307,7 @@ def _sandbox(name: str, ours: tuple[str, ...], theirs: tuple[str, ...]) -> _Judg
 
 
 def _flags(flags: tuple[str, ...]) -> Mapping[str, str]:
-    """`network=allowlist`, `network:allowlist`, or just `network` for on."""
+    """Parse `network=allowlist`, `network:allowlist`, or just `network` for on."""
     named = (re.split("[:=]", flag.casefold(), maxsplit=1) for flag in flags)
     return {parts[0]: parts[1] if len(parts) > 1 else "on" for parts in named}
 
@@ -340,21 +338,21 @@ _STATE_WITH_NEEDS = (
 
 
 DAYS_MAX = 36_500
-"""A hundred years. What shall last longer is pinned."""
+"""A hundred years. Use a pin for longer."""
 
 _SHAPE = re.compile(r"([a-z]+):([0-9]{1,9})")
 _HINT = "session, hours:6 or days:14"
 
 
 class Ttl(NamedTuple):
-    """A time to live. Of a session there is no number: it ends when the session does."""
+    """A time to live. For a session it has no number: it ends with the session."""
 
     unit: Literal["session", "hours", "days"]
     n: int = 0
 
 
 def parse_ttl(text: str, *, path: str = "$.ttl") -> Ttl:
-    """Read a TTL as the contracts write it. `details["reason"]` of the error says what kind of nonsense it is."""
+    """Read a TTL in the contracts' notation. The error's `details["reason"]` names the kind of problem."""
     if text == "session":
         return Ttl("session")
     found = _SHAPE.fullmatch(text)
@@ -371,12 +369,12 @@ def parse_ttl(text: str, *, path: str = "$.ttl") -> Ttl:
 
 
 def ttl_text(ttl: Ttl) -> str:
-    """`parse_ttl` backwards, without leading zeros."""
+    """The inverse of `parse_ttl`, without leading zeros."""
     return ttl.unit if ttl.unit == "session" else f"{ttl.unit}:{ttl.n}"
 
 
 def expires_at(ttl: Ttl, created_at: str) -> str | None:
-    """The last instant at which what was made at `created_at` still holds; None where a session's end decides."""
+    """The last instant at which a record made at `created_at` is valid; None if that is the session's end."""
     if ttl.unit == "session":
         return None
     span = timedelta(days=ttl.n) if ttl.unit == "days" else timedelta(hours=ttl.n)
@@ -387,7 +385,7 @@ def expires_at(ttl: Ttl, created_at: str) -> str | None:
 
 
 def has_expired(memory: StoredMemory, now: str | datetime) -> bool:
-    """Whether a record's time has run out. A pin shields from that (RC-06)."""
+    """Return whether a record has expired. Pinned records do not (RC-06)."""
     if memory.status == "pinned" or memory.expires_at is None:
         return False
     return parse_instant(now, path="$.now") > parse_instant(memory.expires_at)
@@ -401,7 +399,7 @@ def _refusal(text: str, path: str, reason: str, words: str) -> InvalidInput:
 
 
 def keys_of(run: RunFacts) -> dict[str, str]:
-    """The keys a record of this run is found by; a part that says nothing makes none."""
+    """The lookup keys of a record from this run; parts without information are omitted."""
     keys = {"bucket_key": run.bucket_key}
     if any(value is not None for _, value in run.intent):
         keys["intent_key"] = intent_key(run.intent)
@@ -411,18 +409,18 @@ def keys_of(run: RunFacts) -> dict[str, str]:
 
 
 def shared_intent(intent: IntentParts) -> IntentParts:
-    """The parts that runs have in common which are compared: domain and family; tools and form may differ."""
+    """The parts shared by comparable runs: domain and family; tools and form may differ."""
     known = {"domain_tag": intent.domain_tag, "task_family": intent.task_family}
     return IntentParts.model_validate({name: value for name, value in known.items() if value is not None})
 
 
 def shared_keys_of(run: RunFacts) -> dict[str, str]:
-    """The keys of a lesson of this run: it holds for all runs of the same work."""
+    """The keys of a lesson from this run: it applies to all runs of the same work."""
     return keys_of(run.model_copy(update={"intent": shared_intent(run.intent)}))
 
 
 class BankIds(NamedTuple):
-    """Derived ids of one bank: two banks that learn alike keep two records, and a forgotten id is not used again."""
+    """Derived ids of one bank: records learned alike in two banks stay separate, and a forgotten id is not reused."""
 
     name: str = ""
     is_erased: Callable[[str], bool] = lambda _id: False

@@ -1,4 +1,4 @@
-"""What a caller says of a finished run, checked; what is not said is taken from the run's recall and task."""
+"""A caller's description of a finished run, validated; missing parts come from the run's recall and task."""
 
 from __future__ import annotations
 
@@ -72,18 +72,18 @@ LEARNING: Mapping[str, Any] = {
     "level": "user",
     "lessons": None,
 }
-"""What may be said of a run when it is learnt from, and what is taken where it is not."""
+"""The optional arguments of learning from a run, with their defaults."""
 _COST_MAX = 10**15
 _BESIDE = (EmbedderFailure, IntegrityFailure, MissingDependency, ModelFailure)
 _NO_BLOCKS = RunBlocks.model_construct()
 
 
 class Verdict(NamedTuple):
-    """What a verifier said of a run, still to be kept with it."""
+    """A verifier's result that is not stored with the run yet."""
 
     draft: EntryDraft
     kept: Callable[[Reader], str | None]
-    """The id under which the run keeps it by now."""
+    """Looks up the id under which the run stores it."""
 
     @property
     def id(self) -> str:
@@ -93,18 +93,18 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LearnRequest:
-    """What is known of a run beside its entries."""
+    """Facts about a run that are not in its entries."""
 
     result: VerifierResult | None
-    """None for a fold in the middle of a run that nobody has judged."""
+    """None for a fold in the middle of an unjudged run."""
     intent: IntentParts
     state: StateParts
     level: ScopeLevel = "user"
     bucket_key: str | None = None
     trigger: FoldTrigger | None = None
-    """None: the most pressing of those that hold when a run ends."""
+    """None: the most urgent of those that apply when a run ends."""
     is_final: bool = True
-    """The run has ended, or is about to: its EventLog is whole."""
+    """The run has ended, or is about to: its EventLog is complete."""
     ws_id: str | None = None
     budgets: Mapping[str, float] | None = None
     blocks: RunBlocks = _NO_BLOCKS
@@ -114,13 +114,13 @@ class LearnRequest:
     reuse: ReuseSelectMeta | None = None
     verifier_ref: str | None = None
     verdict: Verdict | None = None
-    """To be written with the end of the run; None where it is kept, or the run goes on."""
+    """To be written with the end of the run; None if it is stored already, or the run continues."""
     lessons: Any = None
-    """Who is asked to write lessons of it, as a caller gave it."""
+    """The lesson writer, as given by the caller."""
 
 
 class LearningRequest(Request):
-    """Into whose bank a run is learnt, and what for."""
+    """The bank a run is learned into, and the purpose."""
 
     level: Annotated[str, one_of(get_args(ScopeLevel), "{given!r:.40} is not a level", hint="user, agent or tenant")]
     trigger: Annotated[str | None, one_of(get_args(FoldTriggerKind), "{given!r:.40} is not a trigger")]
@@ -146,21 +146,21 @@ def learn_request(
     lessons: Any,
     task_type: str,
 ) -> LearnRequest:
-    """The request, with every part read.
+    """Build the request from validated parts.
 
-    The result is kept with the run where it was not yet; of a run that ends, in the transaction that ends it.
+    The result is stored with the run if it was not yet; for an ending run, in the transaction that ends it.
     """
     result = None if verifier_result is None else _result(writer, verifier_result)
     if result is None and is_final:
         raise InvalidInput("a run is learnt from by what a verifier said of it", path="$.verifier_result")
     checked(LearningRequest, level=level, trigger=trigger)
     need_grant(writer, level)
-    bank_scope(writer.scope.tenant_id, bank_owner(writer.scope, level))  # such a name may have one
+    bank_scope(writer.scope.tenant_id, bank_owner(writer.scope, level))  # a bucket of this name may have one
     bucket_named(bucket_key)
     intended, standing, bucket = _keys(writer, intent, state, bucket_key, task_type)
     model = _lessons(writer, lessons)
     held, verdict = _verdict(writer, result)
-    waits = is_ending and model is None and _is_open(writer)  # a model may take long, and the result is not to be lost
+    waits = is_ending and model is None and _is_open(writer)  # a model may take long, and the result must not be lost
     return LearnRequest(
         result=result,
         intent=intended,
@@ -197,7 +197,7 @@ def _record(given: Any, kind: type[R], path: str) -> R:
 
 
 def _lessons(writer: Writer, given: Any) -> Any:
-    """Who writes lessons of the run: whom the caller names, else whom the store was opened with. It is checked now."""
+    """The lesson writer: the caller's, else the store's. Validated here."""
     from muniment.learning.lesson_asking import lesson_writer
 
     named = writer.ctx.lessons if given is None else given
@@ -205,7 +205,7 @@ def _lessons(writer: Writer, given: Any) -> Any:
 
 
 def _result(writer: Writer, given: Any) -> VerifierResult:
-    """What the verifier said. Its codes go into a bank, where the door does not look for secrets (LG-10)."""
+    """The verifier's result. Its codes go into a bank, which has no secret check on entry (LG-10)."""
     result = _record(given, VerifierResult, "$.verifier_result")
     codes = {"reason_codes": result.reason_codes, "violated_constraints": result.violated_constraints}
     check_small(
@@ -217,14 +217,14 @@ def _result(writer: Writer, given: Any) -> VerifierResult:
 
 
 def _small(writer: Writer, given: Any, kind: type[R], path: str) -> R:
-    """A record of a few figures and words, without secrets."""
+    """A record of limited size, without secrets."""
     read = _record(given, kind, path)
     check_small(read.to_wire(), path)
     return kind.from_wire(cleaned(writer.ctx, read.to_wire()))
 
 
 def _blocks(writer: Writer, given: Any, level: ScopeLevel) -> RunBlocks:
-    """Blocks of the run's EventLog, each of them small, without secrets; above the user's level, without words."""
+    """Blocks of the run's EventLog: of limited size, without secrets, and above the user's level without text."""
     if given is None:
         return RunBlocks()
     plain = _record(given, RunBlocks, "$.blocks").to_wire()
@@ -247,7 +247,7 @@ def _cost(writer: Writer, given: Any) -> RunCost:
 def _keys(
     writer: Writer, intent: Any, state: Any, bucket_key: str | None, task_type: str
 ) -> tuple[IntentParts, StateParts, str | None]:
-    """What was said; else what the run recalled by; else what its task says."""
+    """The given keys; else the ones the run recalled by; else those of its task."""
     scope = writer.scope
     asked = writer.ctx.engine.read(scope.tenant_id, lambda reader: latest_recall(reader, scope))
     request = {} if asked is None else asked["request"]
@@ -265,7 +265,7 @@ def _keys(
 
 
 def _budgets(writer: Writer) -> dict[str, float] | None:
-    """What the run was allowed, if it was told."""
+    """The budgets of the run, if given."""
     scope = writer.scope
     item = writer.ctx.engine.read(scope.tenant_id, lambda reader: latest(reader, scope.run_id))
     held = None if item is None or item.body is None else item.plain().get("budgets")
@@ -273,7 +273,7 @@ def _budgets(writer: Writer) -> dict[str, float] | None:
 
 
 def with_verdict(ctx: Context, scope: Scope, asked: LearnRequest) -> LearnRequest:
-    """The request with the id of what the verifier said, as it stands: kept by now, about to be, or too late for."""
+    """Fill in the id of the verifier's result by its current state: stored, about to be, or too late."""
     verdict = asked.verdict
     if verdict is None:
         return asked
@@ -284,7 +284,7 @@ def with_verdict(ctx: Context, scope: Scope, asked: LearnRequest) -> LearnReques
 
 
 def _verdict(writer: Writer, result: VerifierResult | None) -> tuple[str | None, Verdict | None]:
-    """The id under which the run keeps a result; where it does not, the result as it is to be kept."""
+    """The id under which the run stores a result; if it does not, the result to be stored."""
     if result is None:
         return None, None
     kept = partial(_kept, writer, result)
@@ -296,39 +296,41 @@ def _verdict(writer: Writer, result: VerifierResult | None) -> tuple[str | None,
 
 
 def _is_open(writer: Writer) -> bool:
-    """Was the run begun, and does it go on?"""
+    """Return whether the run has begun and not ended."""
     run = writer.ctx.engine.read(writer.scope.tenant_id, lambda reader: latest(reader, writer.scope.run_id))
     return run is not None and run.status == "open"
 
 
 def keep_verdict(writer: Writer, verdict: Verdict) -> str | None:
-    """Keep a result with its run, and answer its id there; None where the run has ended."""
+    """Store a result with its run and return its id; None if the run has ended."""
 
-    def decide(tx: Transaction) -> Decided:  # somebody else may have kept it meanwhile
+    def decide(tx: Transaction) -> Decided:  # another process may have stored it meanwhile
         return Decided([verdict.draft] if verdict.kept(tx) is None else [])
 
     try:
         return write_patches(writer, decide, verdict.kept)
-    except RunFinished:  # it has ended: the EventLog alone says what came of it
+    except RunFinished:  # it has ended: only the EventLog records the outcome
         return None
 
 
 def is_defect(error: BaseException) -> bool:
-    """Whether a fold failed by what no caller can help: our own code, a plug-in, a server beside it, damaged bytes."""
+    """Return whether a fold failed for a cause outside the caller's control: a bug, a plug-in, an external server,
+    damaged data.
+    """
     return not isinstance(error, MunimentError) or isinstance(error, _BESIDE)
 
 
 def learning_failed(error: BaseException, run_id: str, words: str) -> LearningFailed:
-    """What is told of a run of which something failed while it was learnt from: which run, what was raised, and
-    nothing of what the error says, which may be anybody's words.
+    """The error for a run that could not be learned from: the run and the exception type, but not its message, which
+    may contain anybody's words.
     """
     raised = error.code if isinstance(error, MunimentError) else type(error).__name__
     return LearningFailed(f"the run {run_id} {words}: {raised} was raised", details={"run_id": run_id, "cause": raised})
 
 
 def keep_verdict_and_end(writer: Writer, verdict: Verdict | None, ending: EntryDraft) -> None:
-    """Keep a result with its run, where it is not kept yet, and that the run has ended: of a run that cannot be learnt
-    from. One that has ended meanwhile stays as it is.
+    """Store a result with its run, unless stored, and end the run: for runs that cannot be learned from. A run that has
+    ended meanwhile is left unchanged.
     """
 
     def decide(tx: Transaction) -> Decided:
@@ -340,7 +342,7 @@ def keep_verdict_and_end(writer: Writer, verdict: Verdict | None, ending: EntryD
 
 
 def _kept(writer: Writer, result: VerifierResult, reader: Reader) -> str | None:
-    """The id under which the run keeps this result, if it does: as the door left it, without secrets."""
+    """The id under which the run stores this result (as admitted, without secrets), if any."""
     scope, wanted = writer.scope, cleaned(writer.ctx, result.to_wire())
     where: tuple[Condition, ...] = (("kind", "=", "verification"), ("run_id", "=", scope.run_id))
     for item in select_items(reader, where):

@@ -1,7 +1,7 @@
-"""A person's own lesson, added to a bank: checked like a model's, kept by a plan, and tried like any other.
+"""Adding a person's lesson to a bank: checked like a model's, stored by a plan, and tried like any other.
 
-Evidence may be left out: then nothing in it can be checked against a run, and its trial alone decides. Where evidence
-is named, the lesson must stand in it. Nobody's word makes it active but a signature.
+Evidence is optional: without it nothing can be checked against a run, and the trial alone decides. If evidence is
+named, it must contain the lesson's content. Only a signature makes a lesson active directly.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ __all__ = ["AddedLesson", "add_lesson"]
 _EVIDENCE_MAX = 24
 _EVENT_CHARS_MAX = 20_000
 _PREDICATE = re.compile(r"==|!=|<=|>=|&&|\|\||\.\w+\(|\bin\s*\[|^!|[<>]\s*-?\d|^\w*_\w*$")
-"""What stands in a predicate and in no clause of a sentence; or a tag alone."""
+"""Operators of a predicate that do not occur in a sentence; or a single tag."""
 _TEXT_CHARS_MAX = 2_000
 _PATHS: Mapping[str, str] = {
     "no_condition": "$.when",
@@ -77,22 +77,22 @@ _HINTS: Mapping[str, str] = {
 
 
 class AddedLesson(Record):
-    """What came of adding a lesson."""
+    """The result of adding a lesson."""
 
     lesson_id: str
     text: str
-    """As an agent is told it, the condition first."""
+    """As shown to an agent, the condition first."""
     when: str
     event_ids: Items[str]
-    """The events it rests on."""
+    """The supporting events."""
     fate: Literal["written", "merged", "known"]
-    """A lesson of its own; evidence for one that says the same; or nothing new."""
+    """A new lesson; evidence for an existing one; or nothing new."""
     plan_id: Absent[str] = None
-    """The plan that wrote it, which `undo` takes back."""
+    """The plan that wrote it, which `undo` can revert."""
 
 
 class LessonRequest(Request):
-    """What a person hands in."""
+    """A person's input for a lesson."""
 
     text: Annotated[
         str,
@@ -105,7 +105,7 @@ class LessonRequest(Request):
 
 
 class _Cited(NamedTuple):
-    """What the evidence came to: runs with the events that are cited of each, and what is known of the work."""
+    """The resolved evidence: runs with their cited events, and the known facts about the work."""
 
     runs: tuple[ShownRun, ...]
     facts: tuple[RunFacts, ...]
@@ -126,7 +126,7 @@ def add_lesson(
     intent: Any,
     bucket_key: Any,
 ) -> AddedLesson:
-    """Check a lesson against its evidence and write it by a plan. The same again changes nothing."""
+    """Check a lesson against its evidence and write it by a plan. Idempotent."""
     asked = checked(LessonRequest, text=text, when=when)
     predicates, words = _condition(asked.when)
     ids = texts_of(evidence, "$.evidence")
@@ -149,7 +149,7 @@ def add_lesson(
 
 
 def _condition(when: str | None) -> tuple[tuple[str, ...], str]:
-    """A condition as a predicate, or in words. What looks like a predicate and is none is an error."""
+    """Parse a condition as a predicate, or as words. A malformed predicate is an error."""
     said = " ".join((when or "").split())
     if _PREDICATE.search(said) is None:
         return (), said
@@ -164,7 +164,7 @@ def _bucket(given: Any) -> str | None:
 
 
 def _keys(named: IntentParts, bucket: str | None, facts: Sequence[RunFacts]) -> dict[str, str]:
-    """The kind of work it is kept for: as the person says, else that of the runs it cites, where they are of one."""
+    """The kind of work it is stored for: as given, else that of the cited runs if they agree."""
     if any(value is not None for _, value in named):
         work = intent_key(named)
     else:
@@ -178,7 +178,7 @@ def _keys(named: IntentParts, bucket: str | None, facts: Sequence[RunFacts]) -> 
 
 
 def _cited(ctx: Context, tenant_id: str, owner: str, ids: Sequence[str]) -> _Cited:
-    """The events and runs that are named, within what the bank may see."""
+    """The cited events and runs, restricted to those the bank may see."""
     runs: dict[str, dict[str, ShownEvent]] = {}
     has_words = bank_level(owner) == "user"
     for index, id_ in enumerate(ids):
@@ -199,8 +199,8 @@ def _shown(trace_id: str, events: tuple[ShownEvent, ...], facts: RunFacts | None
 
 
 def _entries(ctx: Context, tenant_id: str, owner: str, id_: str, path: str) -> list[LedgerEntry]:
-    """The event of this id, or the events of the run of this id. An event of another is looked for as a run too: nobody
-    can tell from the work that it is there.
+    """The event with this id, or the events of the run with this id. Inaccessible events are looked up as runs too, so
+    that response time does not reveal that they exist.
     """
 
     def look(reader: Reader) -> LedgerEntry | RunState:
@@ -226,12 +226,12 @@ def _entries(ctx: Context, tenant_id: str, owner: str, id_: str, path: str) -> l
 
 
 def _may_see(owner: str, scope: Scope) -> bool:
-    """Is it the user's own, or of the agent whose bank it is; of a tenant's, any of the tenant."""
+    """Return whether the scope belongs to the bank's user or agent; for a tenant's bank, to the tenant."""
     return all(getattr(scope, name) == value for name, value in bank_names(owner).items())
 
 
 def _facts(ctx: Context, tenant_id: str, owner: str, trace_id: str) -> RunFacts | None:
-    """What a fold made of the run, where this bank learnt from it."""
+    """The folded facts of the run, if this bank learned from it."""
     item = ctx.engine.read(tenant_id, lambda reader: latest(reader, trace_id))
     if item is None or item.body is None or item.user_id != owner or item.kind != "event_log":
         return None
@@ -310,7 +310,7 @@ def _planned(
     event_ids: Sequence[str],
     now: str,
 ) -> str:
-    """Write a lesson by a plan of its own, which is forgotten with what the lesson rests on."""
+    """Write a lesson by a plan of its own, which is forgotten together with its sources."""
     assert kept.record is not None
     plan_id = ctx.ids.new("plan")
     ref = f"{plan_id}/{kept.id}"

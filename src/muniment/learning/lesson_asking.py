@@ -1,8 +1,8 @@
-"""A model asked what a judged run teaches, outside of any transaction.
+"""Asking a model for lessons from a judged run, outside any transaction.
 
-It is any server that speaks OpenAI's chat, any function that chats, or an object of the caller's. Whatever goes wrong
-is reported, and the fold goes on without. What is shown has no secrets in it and no turns that read like orders; above
-the user's own level it has no words at all, but the names of tools. An answer that is no list is asked for once more.
+The writer is any server with an OpenAI-compatible chat, a chat function, or a caller's object. Failures are reported,
+and the fold continues without lessons. The model is shown no secrets and no turns worded like instructions; above the
+user's own level it is shown only names of tools. An answer that cannot be parsed is requested once more.
 """
 
 from __future__ import annotations
@@ -73,18 +73,18 @@ __all__ = [
 ]
 
 _EVENTS_MAX, _EVENT_CHARS_MAX = 16, 400
-"""Events that are shown of a run, and characters of each."""
+"""Maximum events shown of a run, and characters of each."""
 _LESSONS_MAX, _TEXT_TOKENS_MAX = 3, 60
-"""Lessons that one run may teach, and tokens of each with its condition."""
+"""Maximum lessons from one run, and tokens of each with its condition."""
 _FIRST = 4
-"""So many of a run's first events are shown, whatever else is."""
+"""The number of first events of a run that are always shown."""
 _NEAR_MAX = 8
-"""So many runs that went the other way are tried, nearest first, until one is there to be shown."""
+"""The number of opposite runs tried, nearest first, until one is available."""
 _WHO: Mapping[str, str] = {"user": "user", "assistant": "agent", "tool": "tool"}
 
 
 class LessonsAsked(NamedTuple):
-    """What a model proposed of a run that holds, and the report on all of it, fates of what holds still open."""
+    """The accepted proposals of a model, and the report on all; the results of accepted ones are not known yet."""
 
     lessons: tuple[CheckedLesson, ...]
     report: LessonReport
@@ -101,7 +101,7 @@ def ask_lessons(
     *,
     has_words: bool,
 ) -> LessonsAsked | None:
-    """Ask whoever writes lessons about a run; None where there is nobody to ask, or no verdict to ask about."""
+    """Ask the lesson writer about a run; None without a writer or a verdict."""
     policy = ctx.policy.learn.writing
     writer = lesson_writer(given, policy)
     if writer is None or facts.verdict is None:
@@ -139,11 +139,11 @@ def ask_lessons(
     return LessonsAsked(tuple(lessons), report)
 
 
-# -- what is shown ------------------------------------------------------------------------------------
+# -- shown events -------------------------------------------------------------------------------------
 
 
 def shown_run(facts: RunFacts, entries: Sequence[LedgerEntry], *, has_words: bool) -> ShownRun:
-    """A run as a writer of lessons is shown it: its first events, those that went wrong, its last."""
+    """The part of a run that is shown: its first events, failures, and last events."""
     events = [
         event for entry in entries if (event := shown_event(entry, _EVENT_CHARS_MAX, has_words=has_words)) is not None
     ]
@@ -157,7 +157,7 @@ def shown_run(facts: RunFacts, entries: Sequence[LedgerEntry], *, has_words: boo
 
 
 def shown_event(entry: LedgerEntry, chars_max: int, *, has_words: bool) -> ShownEvent | None:
-    """An event as it is shown; None where it tells nothing of how the work was done."""
+    """An event as shown; None if it does not concern how the work was done."""
     if entry.body is None:
         return None
     tool, args = _call_of(entry)
@@ -192,7 +192,7 @@ def _call_of(entry: LedgerEntry) -> tuple[str | None, str]:
 
 
 def _shown_text(text: str, chars_max: int, *, is_own: bool = False) -> str:
-    """A text in one line, without secrets; of what others wrote, up to where it gives orders."""
+    """A text on one line, without secrets; third-party text is cut where it gives instructions."""
     line = redact_text(" ".join(text[: 64 * chars_max].split()), Counter())
     if not is_own or has_injection_form(line):
         line = without_orders(line)
@@ -203,7 +203,7 @@ def _shown_text(text: str, chars_max: int, *, is_own: bool = False) -> str:
 def _other_run(
     ctx: Context, scope: Scope, facts: RunFacts, peers: Sequence[RunFacts], *, has_words: bool
 ) -> ShownRun | None:
-    """The nearest run that went the other way: of the same task, else most like it; the newest of several."""
+    """The nearest run with the opposite result: of the same task, else the most similar; ties: newest."""
     others = [peer for peer in peers if peer.verdict is not None and peer.passed is not facts.passed]
     near = _nearness(facts)
     for peer in sorted(others, key=near, reverse=True)[:_NEAR_MAX]:  # stable: peers come newest first
@@ -225,13 +225,13 @@ def _nearness(facts: RunFacts) -> Callable[[RunFacts], tuple[bool, float]]:
 
 
 def _marks(facts: RunFacts) -> set[str]:
-    """What runs are compared by: the words of the task, the tools, what is known before."""
+    """The properties by which runs are compared: words of the task, tools, facts known in advance."""
     tools = {feature.name for feature in facts.features if feature.before or feature.name.startswith("tool:")}
     return {stem(word) for word in fold_text(facts.x_summary).split()} | tools
 
 
 def _entries_of(ctx: Context, scope: Scope, trace_id: str, *, is_own: bool) -> list[LedgerEntry]:
-    """The entries of a run by its log; none where it is gone. What has words is of the same user alone."""
+    """The entries of a run by its log; empty if it is gone. Texts are only taken from the same user's runs."""
     item = ctx.engine.read(scope.tenant_id, lambda reader: latest(reader, trace_id))
     if item is None or item.body is None or item.run_id is None:
         return []
@@ -244,11 +244,11 @@ def _entries_of(ctx: Context, scope: Scope, trace_id: str, *, is_own: bool) -> l
     return list(list_entries(ctx, scope.tenant_id, of.user_id, of.session_id, of.run_id))
 
 
-# -- what holds ---------------------------------------------------------------------------------------
+# -- applicability ------------------------------------------------------------------------------------
 
 
 def standards_of(ctx: Context, *, is_bound: bool) -> Standards:
-    """What every lesson is held to, whoever writes it."""
+    """The requirements on every lesson, by any writer."""
     return Standards(
         tokens_max=_TEXT_TOKENS_MAX,
         count=ctx.counter.count,
@@ -283,7 +283,7 @@ def _checked(
 
 
 def _told_of(proposal: LessonProposal, refusal: Refused | None) -> dict[str, object]:
-    """A proposal as it is listed; its words are not, where they may not be kept."""
+    """A proposal as listed, without its text if that may not be stored."""
     plain: dict[str, object] = {
         "text": proposal.text[:400] if _may_be_kept(proposal.text) else "",
         "when": proposal.when[:200] if _may_be_kept(proposal.when) else "",
@@ -297,12 +297,12 @@ def _told_of(proposal: LessonProposal, refusal: Refused | None) -> dict[str, obj
 
 
 def _may_be_kept(text: str) -> bool:
-    """No door looks at what a bank is told: neither secrets nor orders go in."""
+    """Return whether a text contains neither secrets nor instructions; writing to a bank has no other check."""
     return find_secret(text) is None and not has_injection_form(text)
 
 
 def with_fates(asked: LessonsAsked, kept: Sequence[KeptLesson]) -> LessonReport:
-    """The report, with what became of the lessons that hold."""
+    """The report, completed with the results of the accepted lessons."""
     fates = iter(kept)
     proposals = [each if each.fate == "refused" else _with_fate(each, next(fates)) for each in asked.report.proposals]
     return asked.report.model_copy(update={"proposals": tuple(proposals)})
@@ -315,17 +315,17 @@ def _with_fate(proposed: ProposedLesson, kept: KeptLesson) -> ProposedLesson:
     return proposed.model_copy(update=update)
 
 
-# -- who is asked -------------------------------------------------------------------------------------
+# -- writers ------------------------------------------------------------------------------------------
 
 _ASKING_TOKENS = 16
-"""What the frame of a chat adds to its messages, or a little more."""
+"""Upper estimate of the tokens a chat adds to its messages."""
 _PROPOSALS_MAX = 64
 _USUAL = WritingPolicy.model_construct()
 _HINT = "such as http://localhost:8080/v1#qwen, or a function of messages that answers in text"
 
 
 class Asked(NamedTuple):
-    """What came of asking, and what it took. Without an answer there is an error."""
+    """The result of a question and its cost. Without an answer there is an error."""
 
     answer: LessonAnswer | None
     error: ModelFailure | None
@@ -336,7 +336,7 @@ class Asked(NamedTuple):
 
 
 def lesson_writer(given: Any, policy: WritingPolicy = _USUAL) -> LessonWriter | None:
-    """What a caller gave as the writer of lessons; None for nobody. Nothing is contacted before it is asked."""
+    """Convert the caller's argument to a lesson writer; None for none. Nothing is contacted before it is asked."""
     if given is None:
         return None
     if isinstance(given, str):
@@ -363,7 +363,7 @@ def _writer_of(given: Any) -> LessonWriter | None:
 
 
 class _Served:
-    """A model of a server."""
+    """A model on a server."""
 
     def __init__(self, chat: ChatModel) -> None:
         self._chat = chat
@@ -374,14 +374,14 @@ class _Served:
         said = self._chat.ask(messages_of(question), form=form, tokens_max=tokens_max)
         try:
             answer = read_answer(said.text, question)
-        except ModelMalformed as error:  # what it took is told all the same
+        except ModelMalformed as error:  # report the usage nevertheless
             error.details |= said.usage
             raise
         return answer._replace(tokens_in=said.tokens_in, tokens_out=said.tokens_out)
 
 
 class _Chat:
-    """A function of the messages of a chat that answers in text, sync or async, of whatever client."""
+    """A sync or async function from chat messages to text."""
 
     def __init__(self, chat: Callable[[list[dict[str, str]]], Any]) -> None:
         self._chat = chat
@@ -395,7 +395,7 @@ class _Chat:
 
 
 def ask_writer(writer: LessonWriter, question: LessonQuestion, policy: WritingPolicy, counter: TokenCounter) -> Asked:
-    """Ask, once more where the answer cannot be read. Whatever goes wrong is told, and nothing is raised for it."""
+    """Ask, and once more if the answer cannot be parsed. Failures are returned, not raised."""
     measure = sum(counter.count_many([message["content"] for message in messages_of(question)])) + _ASKING_TOKENS
     calls = tokens_in = tokens_out = 0
     is_estimated = False
@@ -417,7 +417,7 @@ def ask_writer(writer: LessonWriter, question: LessonQuestion, policy: WritingPo
 
 
 def _is_answer(given: Any) -> bool:
-    """Whether it is an answer as it should be in all its parts: who writes may be a class of the caller's."""
+    """Return whether the answer is well-formed: the writer may be a caller's class."""
     if not isinstance(given, LessonAnswer) or not isinstance(given.proposals, tuple):
         return False
     figures = given.malformed, given.tokens_in or 0, given.tokens_out or 0

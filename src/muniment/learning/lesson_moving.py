@@ -1,8 +1,8 @@
-"""Outcomes of a judged run for the lessons it had or did without: counted in every bank, and the lessons' next stages.
+"""Effects of a judged run on lessons it had or did without: uses counted in every bank, and the lessons' next stages.
 
-A run recalls from its user's bank, its agent's and its tenant's, and is learnt into one of them. Uses are written into
-its log there, and steps of lessons are actions of its fold's plan, so that both come and go with it. Each other bank
-that it recalled from gets an entry of its own in the same transaction, without a word of the run, nor whose it is.
+A run recalls from the banks of its user, agent and tenant, and is learned into one of them. Uses are written to its log
+there, and stage changes are actions of its fold's plan, so that both are created and removed with it. Each other bank
+gets an entry of its own in the same transaction, without the run's text or user.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ __all__ = ["Moves", "bank_arms", "banks_beside", "count_in_other_bank", "lesson_
 
 
 class Moves(NamedTuple):
-    """What a run's fold says of lessons."""
+    """The changes to lessons that follow from a run's fold."""
 
     stages: Mapping[str, LessonState]
-    """Where lessons stand by it, those that it writes as well."""
+    """The resulting states, including those of new lessons."""
     actions: tuple[MemoryAction, ...] = ()
 
 
 def recalled_ids(facts: RunFacts, recalled: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """All that a run may have had of learned records, or did without."""
+    """All learned records that a run may have had, or did without."""
     had = (*facts.used_ids, *(() if facts.seed_id is None else (facts.seed_id,)))
     return tuple(dict.fromkeys((*had, *(arm.memory_id for arm in arms_told(recalled)))))
 
@@ -55,13 +55,13 @@ def recalled_ids(facts: RunFacts, recalled: Mapping[str, Any] | None) -> tuple[s
 def bank_arms(
     reader: Reader, owners: Sequence[str], facts: RunFacts, recalled: Mapping[str, Any] | None
 ) -> dict[str, tuple[UseArm, ...]]:
-    """What a run had of the records of these banks, and which lessons it did without, bank by bank.
+    """The records of these banks a run had, and the lessons it did without, by bank.
 
-    Of lessons that is what was drawn for it, whatever it says of their use: that is said after the draw, and may hang
-    on how the run went. Of all else, what it says it did not use it did not have.
+    For lessons this is the drawn arm, regardless of reported use: a report made after the draw may depend on how the
+    run went. Other records that the run reports as unused do not count as had.
     """
     drawn = {arm.memory_id: arm for arm in arms_told(recalled)}
-    is_drawn = "arms" in (recalled or {})  # earlier versions drew none, and lessons were as all else
+    is_drawn = "arms" in (recalled or {})  # earlier versions drew none, and treated lessons like other records
     found: dict[str, tuple[UseArm, ...]] = {}
     for id_ in recalled_ids(facts, recalled):
         held, arm = find_memory(reader, owners, id_), drawn.get(id_)
@@ -86,10 +86,11 @@ def lesson_moves(
     policy: LearnPolicy,
     now: str,
 ) -> Moves:
-    """Where the lessons of a run go by it, and which candidate of its family, new ones too, is put on trial.
+    """Decide the next states of a run's lessons, and which candidate of the family, including new ones, starts its
+    trial.
 
-    `payloads` are the records that its fold would write. Lessons that are bound to no kind of work fit every run, and
-    have a place of their own.
+    `payloads` are the records its fold would write. Lessons without a kind of work fit every run, and have their own
+    place for a trial.
     """
     family = _family_lessons(reader, owner, facts, policy)
     lessons = {each.id: each for each in _standing(reader, owner, [arm for arm in arms if arm.stage is not None])}
@@ -105,7 +106,7 @@ def lesson_moves(
         lesson = lessons.get(arm.memory_id)
         if lesson is not None:
             mine = (*found.get(lesson.id, ()), _use(facts, arm))
-            is_blamed = conflict and lesson.id in facts.used_ids  # an agent that did not use it does not blame it
+            is_blamed = conflict and lesson.id in facts.used_ids  # an unused lesson is not blamed
             steps |= _step(lesson, next_state(lesson, mine, policy.lessons, now, conflict=is_blamed))
     for each in trials:
         since = "" if each.lesson is None else each.lesson.since
@@ -133,14 +134,14 @@ def _step(lesson: StoredMemory, move: Move | None) -> dict[str, Move]:
 
 
 def _as_moved(lesson: StoredMemory, move: Move | None) -> StoredMemory:
-    """The lesson as it stands after a step of this run."""
+    """The lesson after this run's stage change."""
     return lesson if move is None else lesson.model_copy(update={"lesson": move.state})
 
 
 def _with_own(
     group: Sequence[StoredMemory], lessons: Mapping[str, StoredMemory], name: str | None
 ) -> list[StoredMemory]:
-    """The lessons of a kind of work, with those of the run that are of it and too old to be among the newest."""
+    """The lessons of a kind of work, plus those of the run that are too old to be among the newest."""
     seen = {each.id for each in group}
     return [*group, *(each for id_, each in lessons.items() if id_ not in seen and family_of(each) == name)]
 
@@ -151,7 +152,7 @@ def _standing(reader: Reader, owner: str, arms: Sequence[UseArm]) -> list[Stored
 
 
 def _use(facts: RunFacts, arm: UseArm) -> LessonUse:
-    """The run's own use, which is not kept yet."""
+    """The run's own use, not stored yet."""
     plain: dict[str, Any] = {"memory_id": arm.memory_id, "trace_id": facts.trace_id, "arm": arm.arm, "at": facts.at}
     plain |= {} if arm.share is None else {"share": arm.share}
     return LessonUse.from_wire(plain | {"passed": facts.passed, "cost": facts.cost, "stage": arm.stage})
@@ -164,9 +165,9 @@ def _new_lessons(reader: Reader, owner: str, payloads: Mapping[str, Any], known:
 
 
 def _action(reader: Reader, owner: str, seen: StoredMemory, move: Move) -> MemoryAction | None:
-    """The step as an action: retired as ever, else written again as it stands but for where it stands.
+    """The stage change as an action: a retirement, or a new version that differs only in its state.
 
-    None where somebody has moved it since it was looked at: the next run looks again.
+    None if the lesson was moved since it was read: the next run tries again.
     """
     held = find_memory(reader, (owner,), seen.id)
     if held is None or stage_of(held.memory) != stage_of(seen):
@@ -183,14 +184,16 @@ def _action(reader: Reader, owner: str, seen: StoredMemory, move: Move) -> Memor
 
 
 def with_moves(plan: MemoryActionPlan, actions: Sequence[MemoryAction]) -> MemoryActionPlan:
-    """A plan, and the steps of lessons. What it retires anyway takes no step, and what a step ends is not written."""
+    """Add stage changes to a plan. Lessons the plan retires are not moved, and lessons that a move ends are not
+    written.
+    """
     retired = {id_ for action in plan.actions if action.op == "RETIRE" for id_ in action.target_ids or ()}
     more = [action for action in actions if retired.isdisjoint(action.target_ids or ())]
     going = {id_ for action in more if action.op == "RETIRE" for id_ in action.target_ids or ()}
     kept = [
         action
         for action in plan.actions
-        if not (action.op == "WRITE" and going & set(action.target_ids or ()))  # what goes is not written again
+        if not (action.op == "WRITE" and going & set(action.target_ids or ()))  # a retired lesson is not written again
     ]
     return plan.model_copy(update={"actions": (*kept, *more)})
 
@@ -205,9 +208,8 @@ class _Owner(NamedTuple):
 def banks_beside(
     reader: Reader, scope: Scope, owner: str, facts: RunFacts, recalled: Mapping[str, Any] | None, policy: LearnPolicy
 ) -> tuple[str, ...]:
-    """The other banks that have to hear of this run: those that hold something it recalled, and those in which a
-    lesson of its kind of work waits for a place on trial that is free. None of a run that recalled nothing or was not
-    judged.
+    """The other banks to be informed of this run: those with records it recalled, and those where a lesson of its kind
+    of work waits for a free trial. None for a run without a recall or a verdict.
     """
     if facts.verdict is None:
         return ()
@@ -220,7 +222,7 @@ def banks_beside(
 
 
 def _family_lessons(reader: Reader, owner: str, facts: RunFacts, policy: LearnPolicy) -> list[StoredMemory]:
-    """The newest lessons of a bank that are of a run's kind of work."""
+    """The newest lessons of a bank for a run's kind of work."""
     name = core_name(intent_key(facts.intent))
     return [held.memory for held in list_memories(reader, owner, "tactic", name=name, newest=policy.gather_max)]
 
@@ -244,7 +246,7 @@ def count_in_other_bank(
     task: str | None,
     now: str,
 ) -> None:
-    """Write what a run says of a bank that it was not learnt into, in a transaction that has locked the bank."""
+    """Write a run's uses to a bank it was not learned into; the transaction must hold the bank's lock."""
     uses = [_use_draft(owner, facts, family, mine, task) for family, mine in by_family(arms).items()]
     drafts = [*uses, *_moved(ctx, tx, owner, facts, arms, now)]
     if drafts:
@@ -254,7 +256,7 @@ def count_in_other_bank(
 def _use_draft(
     owner: str, facts: RunFacts, family: str | None, arms: Sequence[Mapping[str, Any]], task: str | None
 ) -> EntryDraft:
-    """The entry that tells of uses. It names the run's log as its source, so that it is forgotten with the run."""
+    """The entry of uses. Its source is the run's log, so that it is forgotten with the run."""
     run: dict[str, Any] = {
         "trace_id": name_in_bank(owner, facts.trace_id),
         "passed": facts.passed,
@@ -273,10 +275,10 @@ def _use_draft(
 def _moved(
     ctx: Context, tx: Transaction, owner: str, facts: RunFacts, arms: Sequence[UseArm], now: str
 ) -> list[EntryDraft]:
-    """Where the lessons of the bank go by this run: a plan of the bank's own, and the versions that it makes.
+    """Apply the run to the bank's lessons: a plan of the bank's own, and the resulting versions.
 
-    A conflict that the run reports is counted as the failure that it is, and suspends nothing here by itself: a lesson
-    of the run's own bank may be what contradicts, which nobody else is told.
+    A reported conflict counts as a failure but does not suspend by itself here: the conflicting lesson may be in the
+    run's own bank.
     """
     policy = ctx.policy.learn
     judged = facts.model_copy(update={"reason_codes": ()})

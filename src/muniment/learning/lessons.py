@@ -1,7 +1,7 @@
-"""Lessons of a bank with their measured effects, and the pages of everything else that a bank holds.
+"""Lessons of a bank with their measured effects, and paging through everything else in a bank. Read-only.
 
-A lesson is a tactic that a person or a model wrote, a rule that was learnt, or the draft of one that nobody has
-submitted yet. It is read off that record, and off the runs that had it or were held out. Nothing is written here.
+A lesson is a tactic written by a person or a model, a learned rule, or a rule's draft that was not submitted yet. It is
+read from that record, and from the runs that had it or were held out.
 """
 
 from __future__ import annotations
@@ -64,17 +64,17 @@ __all__ = [
 ]
 
 LIVE = ("active", "pinned", "temporary")
-"""The statuses of records that were neither retired nor pruned."""
+"""The statuses of records neither retired nor pruned."""
 SIGNED, DROPPED = "signed", "dropped"
-"""The reasons of a plan that a signature or a drop makes; the name, or the reason given, follows."""
+"""Reasons of plans made by a signature or a drop; followed by the name or the given reason."""
 KINDS: tuple[KeptKind, ...] = ("tactic", "rule", "draft")
 _DECIDED = {SIGNED: "signed by {}", DROPPED: "dropped: {}", "undone": "the plan {} was taken back"}
 _RULE_STAGES: dict[str, LessonStage] = {"canary": "trial", "active": "active", "retired": "retired"}
 _CONFIDENCE = 0.95
 _NEWEST = 5
-"""Runs that a list shows of a lesson."""
+"""Runs of a lesson shown in a list."""
 _VERSIONS_MAX = 500
-"""Versions of a record that its life is read from, newest first."""
+"""Versions of a record read for its history, newest first."""
 
 
 # -- pages --------------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ _VERSIONS_MAX = 500
 def page_memories(
     ctx: Context, tenant_id: str, owner: str, kinds: Iterable[str], asked: ListQuery, *, include_all: bool
 ) -> Iterator[Placed[StoredMemory]]:
-    """The learned records of some kinds, the live ones or all, in the order in which they were first kept."""
+    """Page through the learned records of some kinds, live or all, in the order they were first stored."""
 
     def make(reader: Reader, items: Sequence[Item]) -> Sequence[StoredMemory]:
         kept = [held_of(item).memory for item in items]
@@ -97,7 +97,7 @@ def page_memories(
 def page_bodies(
     ctx: Context, tenant_id: str, owner: str, kind: str, asked: ListQuery
 ) -> Iterator[Placed[dict[str, Any]]]:
-    """The bodies of the event logs, or of the drafts, of a bank."""
+    """Page through the bodies of a bank's event logs or drafts."""
     return seek(ctx, tenant_id, read_listed(kind, owner, each_made(lambda item: item.plain()), asked), asked)
 
 
@@ -108,11 +108,11 @@ def page_plans(ctx: Context, tenant_id: str, owner: str, asked: ListQuery) -> It
 # -- lessons ------------------------------------------------------------------------------------------
 
 UsesOf = Callable[["Reader", "StoredMemory"], Sequence["LessonUse"]]
-"""The judged runs of a tactic or a rule of the bank, oldest first: those that its statistics read."""
+"""The judged runs of a tactic or a rule of the bank, oldest first, as used for its statistics."""
 
 
 class LessonBank(NamedTuple):
-    """A bank, and the counter of its runs: rules have a room of their own above."""
+    """A bank with a function that reads uses, since rules are in a room above this one."""
 
     ctx: Context
     tenant_id: str
@@ -121,18 +121,18 @@ class LessonBank(NamedTuple):
 
 
 class KeptLesson(NamedTuple):
-    """The record that a lesson is kept as, in the version that stands."""
+    """The current version of the record behind a lesson."""
 
     id: str
     kind: KeptKind
     memory: StoredMemory | None
-    """The tactic or the rule; None of a draft."""
+    """The tactic or the rule; None for a draft."""
     record: Mapping[str, Any]
     state: LessonState
 
 
 def page_lessons(bank: LessonBank, stage: str | None, asked: ListQuery) -> Iterator[Placed[Lesson]]:
-    """The lessons of one stage, or all but the retired, in the order in which they were first written."""
+    """Page through the lessons of one stage, or all but the retired, in the order they were first written."""
     _check_stage(stage)
     ctx, tenant_id, owner, _ = bank
 
@@ -149,12 +149,12 @@ def page_lessons(bank: LessonBank, stage: str | None, asked: ListQuery) -> Itera
 
 
 def lesson_now(bank: LessonBank, lesson_id: Any) -> Lesson:
-    """A lesson as a list shows it."""
+    """A lesson as listed."""
     return _shown(bank, bank.ctx.engine.read(bank.tenant_id, lambda reader: find_lesson(bank, reader, lesson_id)))
 
 
 def find_lesson(bank: LessonBank, reader: Reader, lesson_id: Any) -> KeptLesson:
-    """A lesson by its id; of another bank it does not exist (LG-02)."""
+    """Find a lesson by its id; lessons of other banks do not exist here (LG-02)."""
     item = latest(reader, lesson_id) if isinstance(lesson_id, str) else None
     kept = None if item is None or item.user_id != bank.owner or item.body is None else _kept(item)
     if kept is None or (item is not None and item.status == "pruned"):
@@ -165,7 +165,7 @@ def find_lesson(bank: LessonBank, reader: Reader, lesson_id: Any) -> KeptLesson:
 
 
 def get_lesson(bank: LessonBank, lesson_id: Any) -> LessonStory:
-    """A lesson with its life."""
+    """A lesson with its history."""
 
     def read(reader: Reader) -> LessonStory:
         kept = find_lesson(bank, reader, lesson_id)
@@ -184,7 +184,7 @@ def get_lesson(bank: LessonBank, lesson_id: Any) -> LessonStory:
 
 
 def rule_id_of(tenant_id: str, owner: str, draft_id: str) -> str:
-    """The id of the rule that a draft becomes, unless it is merged into another."""
+    """The id of the rule that a draft becomes, unless it is merged."""
     return short_id("rule", [tenant_id, owner, draft_id])
 
 
@@ -195,7 +195,7 @@ def _check_stage(stage: Any) -> None:
 
 
 def _asked_for(bank: LessonBank, reader: Reader, item: Item, stage: str | None, asked: ListQuery) -> KeptLesson | None:
-    """The lesson that a record is, if it is one and is asked for. A draft that became a rule is that rule."""
+    """The lesson of a record, if it is one and matches. A draft that became a rule is listed as that rule."""
     kept = _kept(item)
     if kept is None or stage not in (None, kept.state.stage):
         return None
@@ -206,7 +206,7 @@ def _asked_for(bank: LessonBank, reader: Reader, item: Item, stage: str | None, 
 
 
 def _kept(item: Item) -> KeptLesson | None:
-    """The lesson that a record is; None for other kinds, and for rules that a person wrote into the rulebook."""
+    """The lesson of a record; None for other kinds, and for rules a person wrote into the rulebook."""
     if item.kind == "draft":
         state = LessonState(stage="candidate", since=item.created_at, why="drafted; nobody is told before it is tested")
         return KeptLesson(item.id, "draft", None, item.plain()["draft"], state)
@@ -228,7 +228,7 @@ def _kept(item: Item) -> KeptLesson | None:
 
 
 def _state(memory: StoredMemory, written_at: str) -> LessonState:
-    """The stage of a tactic or a rule as the record says, unless a person or a plan has said more."""
+    """The stage of a tactic or a rule, from its record unless a person or a plan changed it."""
     stage, held = _stage_of(memory), memory.lesson
     decided = _decided_by_a_person(memory)
     if held is not None and held.stage == stage:
@@ -247,7 +247,7 @@ def _stage_of(memory: StoredMemory) -> LessonStage:
 
 
 def _decided_by_a_person(memory: StoredMemory) -> str | None:
-    """The reason where the last change was a person's: a signature, a drop, a plan taken back."""
+    """The reason, if the last change was made by a person: a signature, a drop, an undo."""
     reasons = memory.reason_keys
     if len(reasons) < 2 or reasons[0] not in _DECIDED:
         return None
@@ -313,7 +313,7 @@ def _fields(bank: LessonBank, reader: Reader, kept: KeptLesson, uses: Sequence[L
 
 
 def _proposed(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The rule of a draft; any other record itself."""
+    """The rule in a draft; any other record unchanged."""
     proposed = record.get("proposed_rule")
     return proposed if isinstance(proposed, Mapping) else record
 
@@ -337,7 +337,7 @@ def _origin(record: Mapping[str, Any]) -> LessonOrigin:
 
 
 def _guess(record: Mapping[str, Any]) -> LessonGuess | None:
-    """The tallies of the runs that a draft was made of."""
+    """The tallies of a draft's source runs."""
     held = record.get("learnt", record.get("evidence"))
     sides = [held.get(side) for side in ("with", "without")] if isinstance(held, Mapping) else []
     if len(sides) != 2 or not all(isinstance(side, Mapping) for side in sides):
@@ -359,7 +359,7 @@ def _effect(had: Tally, held_out: Tally, uses: Sequence[LessonUse], guess: Lesso
 
 
 def _whole(tally: Tally) -> Tally:
-    """With every figure, noughts too."""
+    """All figures, including zeros."""
     return Tally(n=tally.n, passes=tally.passes, cost_sum=tally.cost_sum)
 
 
@@ -378,15 +378,15 @@ def _run_of(use: LessonUse) -> LessonRun:
 
 
 def _logs(bank: LessonBank, reader: Reader, trace_ids: Sequence[str]) -> dict[str, _Log]:
-    """The run of each trace, and how it ended."""
+    """The run and outcome for each trace."""
     ids = tuple(dict.fromkeys(trace_ids))
     where: tuple[Condition, ...] = (("kind", "=", "event_log"), ("user_id", "=", bank.owner))
     return {log.id: log for log in by_ids(reader, ITEMS, ids, into=_Log, where=where)}
 
 
 def _named_run(run: LessonRun, logs: Mapping[str, _Log], is_own: bool) -> LessonRun:
-    """A run with its id. Where several users read, without that and without the digest of its task, which a guess could
-    be held against.
+    """A run with its id. If several users can read it, without the id and without the digest of its task, against which
+    guesses could be checked.
     """
     if not is_own:
         return LessonRun.model_validate({name: value for name, value in run.to_wire().items() if name != "task"})
@@ -405,7 +405,7 @@ def _source(trace_id: str, log: _Log | None, is_own: bool) -> SourceRun:
     return SourceRun.model_validate(plain)
 
 
-# -- its life -----------------------------------------------------------------------------------------
+# -- stages -------------------------------------------------------------------------------------------
 
 
 def _history(bank: LessonBank, reader: Reader, kept: KeptLesson) -> Iterator[LessonChange]:
@@ -432,7 +432,7 @@ def _history(bank: LessonBank, reader: Reader, kept: KeptLesson) -> Iterator[Les
 
 
 def _plan_of(bank: LessonBank, reader: Reader, item: Item) -> str | None:
-    """The plan that left a record in this version: a plan and its records are written at one time."""
+    """The plan that wrote this version of a record: a plan and its records are written together."""
     where: tuple[Condition, ...] = (("kind", "=", "plan"), ("created_at", "=", item.created_at))
     for row in select(reader, ITEMS, where, into=Item, order=("created_at", "id", "version")):
         if row.user_id != bank.owner or row.body is None:

@@ -1,4 +1,4 @@
-"""Plans on learned memory: made, applied all or not at all, recorded, undone (RC-11). One transaction each."""
+"""Plans on learned memory: made, applied whole or not at all, recorded, undone (RC-11). One transaction each."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ _ANCESTORS_MAX = 10_000
 
 
 class PlanState(NamedTuple):
-    """A plan as it stands."""
+    """The current state of a plan."""
 
     plan: MemoryActionPlan
     status: str
     """made, applied, aborted, undone"""
     records: tuple[MemoryActionRecord, ...]
     touched: tuple[tuple[str, int, int], ...]
-    """Record id, the version the plan found (0: none), the version it left."""
+    """Record id, the version the plan found (0: none), and the version it left."""
     payloads: Mapping[str, Any]
     owner: str
     undone_by: str | None
@@ -102,9 +102,10 @@ def get_plan(ctx: Context, tenant_id: str, owners: Sequence[str], plan_id: str) 
 def make_plan(
     ctx: Context, scope: Scope, level: ScopeLevel, given: Any, payloads: Any, *, sources: Iterable[str] = ()
 ) -> MemoryActionPlan:
-    """Keep a plan: as a record, as plain data, or as a list of actions. An action's `payload` is kept under a ref.
+    """Store a plan, given as a record, as plain data, or as a list of actions. An action's `payload` is stored under a
+    ref.
 
-    It is forgotten with its `sources`, beside what its payloads came from.
+    It is forgotten with its `sources`, and with the sources of its payloads.
     """
     plain, kept = _with_payloads(ctx, given, payloads)
     plan = check_plan(plain)
@@ -124,7 +125,7 @@ def make_plan(
 
 
 def _same_plan(found: Item, owner: str, plan: MemoryActionPlan, payloads: Mapping[str, Any]) -> MemoryActionPlan:
-    """The plan that is there already, if it is this one."""
+    """The existing plan, if identical to this one."""
     if found.kind != "plan" or found.user_id != owner:
         hint = "leave plan_id out to have one minted"
         raise DuplicateId(f"the id {plan.plan_id!r:.80} is taken", path="$.plan_id", hint=hint)
@@ -157,7 +158,7 @@ def _with_payloads(ctx: Context, given: Any, payloads: Any) -> tuple[dict[str, A
 
 
 def _referred(action: Any, kept: dict[str, Any]) -> Any:
-    """An action with its payload moved out, under a name derived from it."""
+    """An action with its payload moved out, under a derived name."""
     if not isinstance(action, Mapping) or "payload" not in action:
         return action
     payload = action["payload"]
@@ -168,7 +169,7 @@ def _referred(action: Any, kept: dict[str, Any]) -> Any:
 
 
 def _check_payloads(payloads: Mapping[Any, Any]) -> None:
-    """Whether they are JSON by name; what they should be is judged when the plan is applied."""
+    """Check that they are JSON by name; their content is validated when the plan is applied."""
     if not all(isinstance(ref, str) for ref in payloads):
         raise InvalidInput("payloads is an object by payload_ref", path="$.payloads")
     try:
@@ -178,7 +179,7 @@ def _check_payloads(payloads: Mapping[Any, Any]) -> None:
 
 
 def _refuse_secrets(ctx: Context, plan: MemoryActionPlan, payloads: Mapping[str, Any]) -> None:
-    """A plan is kept as it was made, so none that holds a secret is kept (LG-10)."""
+    """Refuse a plan with a secret, as plans are stored as they were made (LG-10)."""
     if not ctx.policy.ledger.redact_secrets:
         return
     named = [("$.plan", plan.to_wire()), *((f"$.payloads.{ref:.80}", each) for ref, each in payloads.items())]
@@ -191,7 +192,7 @@ def _refuse_secrets(ctx: Context, plan: MemoryActionPlan, payloads: Mapping[str,
 def made_draft(
     plan: MemoryActionPlan, payloads: Mapping[str, Any], *, sources: Iterable[str] = (), **more: Any
 ) -> EntryDraft:
-    """The entry of a plan. It holds the words of its payloads, and is forgotten with what they came from."""
+    """The entry of a plan. It contains its payloads, and is forgotten with their sources."""
     named = [*sources]
     for payload in payloads.values():
         named += [*named_traces(payload), id_of(payload) or ""]
@@ -205,10 +206,10 @@ def made_draft(
 def applied_draft(
     plan: MemoryActionPlan, payloads: Mapping[str, Any], ran: Ran, *, sources: Iterable[str] = ()
 ) -> EntryDraft:
-    """The entry of a plan that is made and carried out in one transaction: both in one.
+    """A single entry for a plan made and applied in one transaction.
 
-    Its payloads are the records that it wrote, in the versions that `touched` names, so they are not kept again; those
-    of an aborted plan are kept nowhere else.
+    Payloads that were written as records, in the versions in `touched`, are not stored again; those of an aborted plan
+    are stored only here.
     """
     status = "aborted" if ran.applied.aborted else "applied"
     draft = made_draft(plan, payloads, sources=sources, status=status, **_outcome(ran.applied, ran.touched))
@@ -237,13 +238,13 @@ def _outcome(applied: Applied, touched: Sequence[Sequence[Any]]) -> dict[str, An
 
 
 class Ran(NamedTuple):
-    """What carrying a plan out would write."""
+    """The writes that result from applying a plan."""
 
     applied: Applied
     before: dict[str, StoredMemory | None]
     touched: list[tuple[str, int, int]]
     drafts: list[EntryDraft]
-    """New versions of records; empty where it was aborted."""
+    """New versions of records; empty if the plan was aborted."""
 
 
 def run_plan(
@@ -257,7 +258,7 @@ def run_plan(
     dry_run: bool = False,
     stages: Mapping[str, LessonState] | None = None,
 ) -> Ran:
-    """Carry a plan out on what the store holds now, without writing; `stages` are where lessons go by it."""
+    """Compute a plan's effect on the current store, without writing; `stages` are the lessons' next states."""
     touching = ids_touched(plan, payloads)
     memories = _memories(reader, owner, touching)
     given = Given(
@@ -296,18 +297,18 @@ def _memories(reader: Reader, owner: str, ids: Iterable[str]) -> dict[str, Store
 
 
 def _taken(reader: Reader, ids: Iterable[str]) -> frozenset[str]:
-    """Of ids that are no records of the bank, those that something else has, or had before it was forgotten."""
+    """The ids that are no records of the bank but used by something else, now or before it was forgotten."""
     return frozenset(taken_ids(reader, [id_ for id_ in ids if is_id(id_)]))
 
 
 def apply_plan(ctx: Context, tenant_id: str, owners: Sequence[str], plan_id: str, *, dry_run: bool) -> Applied:
-    """Apply a plan that was made; one that was applied already answers its records, and one that was aborted too."""
+    """Apply a plan. For a plan already applied or aborted, returns its records."""
     now = ctx.now()
 
     def work(tx: Transaction) -> Applied:
         state = find_plan(tx, owners, plan_id)
         lock_bank(tx, state.owner)
-        state = find_plan(tx, owners, plan_id)  # as it stands under the lock
+        state = find_plan(tx, owners, plan_id)  # read again under the lock
         if state.status != "made" and not dry_run:
             return Applied(state.records, (), aborted=state.status == "aborted", would=False)
         ran = run_plan(ctx, tx, state.owner, state.plan, state.payloads, now, dry_run=dry_run)
@@ -323,9 +324,9 @@ def apply_plan(ctx: Context, tenant_id: str, owners: Sequence[str], plan_id: str
 def plan_in(
     ctx: Context, reader: Reader, owner: str, actions: Sequence[Mapping[str, Any]], *, sources: Iterable[str] = ()
 ) -> tuple[str, list[EntryDraft]]:
-    """A plan that is made and carried out in a transaction of the caller's: its id, and all that is to be written.
+    """Make and apply a plan in the caller's transaction; returns its id and the entries to write.
 
-    The caller has the bank's lock. What cannot be carried out is refused as a whole.
+    The caller must hold the bank's lock. A plan that cannot be applied is refused as a whole.
     """
     plain, kept = _with_payloads(ctx, actions, None)
     plan = check_plan(plain)
@@ -338,7 +339,9 @@ def plan_in(
 
 
 def undo(ctx: Context, tenant_id: str, owners: Sequence[str], plan_id: str) -> tuple[MemoryActionRecord, ...]:
-    """Take an applied plan back: each record to the version before; refused as a whole where one was changed since."""
+    """Undo an applied plan: each record returns to its previous version. Refused as a whole if one has changed
+    since.
+    """
     now = ctx.now()
 
     def work(tx: Transaction) -> tuple[MemoryActionRecord, ...]:

@@ -1,4 +1,4 @@
-"""Learned memory, logs of runs, folds, plans and recalls, from the entries that tell of them. Pure."""
+"""Projections of learned memory, logs of runs, folds, plans and recalls, from their entries. Pure."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ def trace_id_of(run_id: str) -> str:
 
 
 def core_name(intent_key: str | None) -> str | None:
-    """What records and runs of one kind of work are looked up by: the family of the intent or, without one, the domain.
+    """The lookup name of a kind of work: the intent's family or, without one, its domain.
 
-    So a question that knows the family alone finds them too; those of another domain clash, and are left out later.
+    So a query that knows only the family matches too; records of other domains clash, and are removed later.
     """
     from muniment.learning.keys import read_intent_key
 
@@ -77,10 +77,10 @@ def project_memory(
     admits: Callable[[StoredMemory | None, StoredMemory, Lookup], bool] | None = None,
     place_of: Callable[[StoredMemory], Any] = lambda memory: memory.record.get("intent_key"),
 ) -> Callable[[LedgerEntry, Lookup], list[Change]]:
-    """The projection of one kind of learned record: the next version, whatever store it is of.
+    """The projection of one kind of learned record: its next version, in whatever store.
 
-    `admits` is asked of the version before, where there is one, and the new one; `place_of` says which kind of work a
-    record is looked up by.
+    `admits` is called with the previous version, if any, and the new one; `place_of` returns the kind of work a record
+    is looked up by.
     """
 
     def project(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
@@ -108,7 +108,7 @@ def project_memory(
 
 
 def cited_events(memory: StoredMemory) -> tuple[str, ...]:
-    """The events that a lesson rests on: it falls with any of them."""
+    """The events a lesson is based on: it is forgotten with any of them."""
     said = memory.record.get("lesson")
     ids = said.get("event_ids") if isinstance(said, dict) else None
     return tuple(str(each) for each in ids if is_id(each)) if isinstance(ids, list | tuple) else ()
@@ -131,7 +131,7 @@ def _text_entry(before: Item | None) -> str | None:
 
 
 def project_event_log(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
-    """A run as one record, and the facts a fold reads. It falls with any event of the run (`forget`)."""
+    """Project a run's log, with the facts for folds. It is forgotten with any event of the run (`forget`)."""
     said = entry.metadata
     id_, run_id = said.get("id"), said.get("run_id")
     if said.get("event") != RUN_LOGGED or not is_bank(entry.scope.user_id) or not isinstance(run_id, str):
@@ -161,7 +161,7 @@ def project_event_log(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
 
 
 def named_id(entry: LedgerEntry, event: str, *, by_bank: bool) -> str | None:
-    """The id that an entry of this event names, where the one wrote it whose event it is: a bank, or a run."""
+    """The id in an entry of this event, if written by the owner of the event: a bank, or a run."""
     said = entry.metadata
     if said.get("event") != event or is_bank(entry.scope.user_id) is not by_bank:
         return None
@@ -170,7 +170,7 @@ def named_id(entry: LedgerEntry, event: str, *, by_bank: bool) -> str | None:
 
 
 def held_record(entry: LedgerEntry, part: str, kind: type[R]) -> R | None:
-    """The record that an entry holds; None where it holds none, for then it was not written by a store of ours."""
+    """The record in an entry; None if absent, since our stores always write one."""
     try:
         return kind.from_wire(entry.metadata.get(part))
     except InvalidRecord:
@@ -190,14 +190,14 @@ def project_draft(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
 
 
 def project_lesson_report(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
-    """What a model made of a run. It holds words of both runs that were shown, and falls with either."""
+    """Project a report on lessons from a model. It contains text of both runs shown, and is forgotten with either."""
     from muniment.learning._lesson_writing import LessonReport
 
     return _once(entry, lookup, LESSONS_PROPOSED, "lesson_report", "report", LessonReport)
 
 
 def _once(entry: LedgerEntry, lookup: Lookup, event: str, kind: str, part: str, record: type[Record]) -> list[Change]:
-    """A record that is made once, of what it names as its sources."""
+    """A record that is made once, from the sources it names."""
     id_ = named_id(entry, event, by_bank=True)
     held = None if id_ is None or lookup(id_) is not None else held_record(entry, part, record)
     if id_ is None or held is None:
@@ -209,7 +209,7 @@ _PLAN_ENDS = ("records", "touched")
 
 
 def project_plan(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
-    """A plan as it was made; then, or at once, what came of it: applied, aborted, undone."""
+    """Project a plan, and its result: applied, aborted, undone."""
     said = entry.metadata
     id_, event = said.get("id"), said.get("event")
     if event not in (PLAN_MADE, PLAN_ENDED) or not is_bank(entry.scope.user_id) or not isinstance(id_, str):
@@ -228,7 +228,7 @@ def project_plan(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
 
 
 def project_recall(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
-    """What a recall answered and what of it went into the prompt; the newest of a run is the one that counts."""
+    """Project a recall and the part that was injected; the newest of a run counts."""
     said = entry.metadata
     id_ = named_id(entry, MEMORY_RECALLED, by_bank=False)
     if id_ is None or _is_of_another_run(entry, before := lookup(id_)):
@@ -236,7 +236,7 @@ def project_recall(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     held = {} if before is None or before.body is None else before.plain()
     body = held | {key: said[key] for key in ("request", "response", "injected", "used_ids", "arms") if key in said}
     if "response" not in body or ("response" in said and _answer_in(entry) is None):
-        return []  # an imported entry may say anything, and packets read it as it stands
+        return []  # imported entries are untrusted, and packets read this without further checks
     body |= {"arms": _arms_in(body["arms"])} if "arms" in body else {}
     sources, own = _told_apart(sources_named(entry), said.get("shared_sources"))
     return [change_of(entry, id_, "recall", "answered", body, sources)._replace(turns=own)]
@@ -249,7 +249,7 @@ def _answer_in(entry: LedgerEntry) -> Record | None:
 
 
 def _arms_in(said: Any) -> list[Any]:
-    """The arms that were drawn; what is none is passed over."""
+    """The drawn arms; invalid ones are skipped."""
     from muniment.learning.records import LessonArm
 
     found = []
@@ -260,8 +260,8 @@ def _arms_in(said: Any) -> list[Any]:
 
 
 def _told_apart(named: tuple[str, ...], shared: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The sources of a recall that have a link each, and the records of the user's own bank, which are many: one row
-    names them all. An entry of before does not say which are which, and each has a link.
+    """Separate the sources of a recall that get a link each from the records of the user's own bank, which are many and
+    share one row. Older entries do not distinguish them, and each gets a link.
     """
     if not isinstance(shared, list):
         return named, ()
@@ -287,10 +287,10 @@ def _is_of_another_run(entry: LedgerEntry, before: Item | None) -> bool:
 
 
 def projections() -> Projections:
-    """The kinds of item that learning adds to a store (entry point `muniment.projections`)."""
+    """The item kinds that learning adds to a store (entry point `muniment.projections`)."""
     from muniment.learning.uses import project_lesson_use
 
-    # A learned record whose text changes is a turn, which a search finds; one whose figures change is not.
+    # A learned record with new text is a turn, found by search; one with new figures only is not.
     kept: frozenset[EntryKind] = frozenset({"state_patch", "tool_result"})
     kinds: tuple[MemoryKind, ...] = ("reasoning", "seed", "tactic", "trace_capsule")
     return Projections(

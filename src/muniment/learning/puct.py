@@ -1,4 +1,4 @@
-"""PUCT = Q + c·P·√T/(1+N) (RC-21), and which seed to start from by it, with every term kept."""
+"""PUCT = Q + c·P·√T/(1+N) (RC-21), and the choice of a seed by it, with every term reported."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ __all__ = ["PuctTerms", "SeedState", "puct_score", "rank_priors", "ranks_of", "s
 
 
 class SeedState(NamedTuple):
-    """A seed, and what came of starting from it."""
+    """A seed, with the results of starting from it."""
 
     record: ReuseStateRecord
     rewards: tuple[float, ...] = ()
-    """Of the runs that started from it. Its own reward, of the run it came from, decides its rank instead."""
+    """Rewards of the runs that started from it. Its own reward, from its source run, determines its rank instead."""
     visits: int = 0
-    """N: how often it was chosen."""
+    """N: the number of times it was chosen."""
 
 
 class PuctTerms(NamedTuple):
-    """One seed's score and what it was computed from."""
+    """A seed's score, with its terms."""
 
     state_id: str
     rank: int
@@ -40,7 +40,7 @@ class PuctTerms(NamedTuple):
 def select_seed(
     seeds: Sequence[SeedState], policy: PuctPolicy, policy_name: str
 ) -> tuple[ReuseSelectMeta, tuple[PuctTerms, ...]]:
-    """The seed to start from, and all of them with their terms, best first. Ties go by rank, then id."""
+    """Choose a seed to start from; also returns all seeds with their terms, best first. Ties go by rank, then id."""
     _check(seeds)
     ranks = ranks_of([_own_reward(seed.record) for seed in seeds])
     priors = rank_priors(ranks, policy)
@@ -68,7 +68,7 @@ def _q(rewards: tuple[float, ...], policy: PuctPolicy) -> float:
 
 
 def rank_priors(ranks: Sequence[int], policy: PuctPolicy) -> list[float]:
-    """P ∝ exp(−α·rank), or the same for all; they sum to 1."""
+    """P ∝ exp(−α·rank), or uniform; they sum to 1."""
     alpha = policy.alpha if policy.p_method == "rank_prior" else 0.0
     weights = [exp(-alpha * rank) for rank in ranks]
     whole = fsum(weights)
@@ -76,7 +76,7 @@ def rank_priors(ranks: Sequence[int], policy: PuctPolicy) -> list[float]:
 
 
 def ranks_of(own: Sequence[float | None]) -> list[int]:
-    """The rank of each reward: how many are better. Unknown rewards stand last."""
+    """The rank of each reward: the number of better ones. Unknown rewards come last."""
     better = sorted((reward for reward in own if reward is not None), reverse=True)
     first = {reward: place for place, reward in reversed(list(enumerate(better)))}
     return [len(better) if reward is None else first[reward] for reward in own]

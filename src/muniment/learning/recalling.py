@@ -1,4 +1,4 @@
-"""RECALL over the banks a run may see: gathered by words and intent, weighed, cut to a prompt, told (RC-08, RC-09)."""
+"""RECALL over the banks a run may see: gather by text and intent, weigh, cut to a prompt, record (RC-08, RC-09)."""
 
 from __future__ import annotations
 
@@ -82,13 +82,13 @@ _TRIES = 3
 _FEATURES_MAX = 64
 _GIVEN_BYTES_MAX = 8 * 1024
 _ENTRIES_READ_MAX = 80
-"""So many of a run's newest entries are read for what it has done."""
+"""The number of a run's newest entries read for its steps."""
 RECALLED: tuple[Store, ...] = ("ReasoningBank", "Rulebook", "ReuseBuffer")
-"""Where a recall looks unless it is told; a trace capsule holds no words, and is found by its intent when asked for."""
+"""The default stores of a recall; a trace capsule has no text, and is found by intent on request."""
 _TEXT_KINDS: dict[str, tuple[MemoryKind, ...]] = {
     "ReasoningBank": ("reasoning",),
     "Rulebook": ("rule",),
-    "ReuseBuffer": ("tactic",),  # seeds never come through recall
+    "ReuseBuffer": ("tactic",),  # seeds are never recalled
     "TraceCapsule": ("trace_capsule",),
 }
 _ALONE = (
@@ -99,22 +99,22 @@ _ALONE = (
     | dict.fromkeys(("speaker", "role", "question", "question_only", "stretch"), 0.0)
     | {"newest": 1}
 )
-"""A bank is no talk: each record stands alone, nobody says it, and a later one does not outdate an earlier one."""
+"""A bank is not a conversation: its records are independent, have no speaker, and do not supersede each other."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """What a recall answered."""
+    """The result of a recall."""
 
     request: MemoryRecallRequest
     response: MemoryRecallResponse
     injection: Injection
     dropped: tuple[Dropped, ...]
-    """Candidates that did not fit, and why."""
+    """Candidates that did not fit, with reasons."""
     told_ids: tuple[str, ...] = ()
-    """All that the hints tell of: themselves, those that say the same, and failures told beside them."""
+    """The records behind the hints: their own, those with the same text, and failures mentioned with them."""
     arms: tuple[LessonArm, ...] = ()
-    """Of each lesson that would be in the prompt, whether it is, as was drawn for this run; none for a look."""
+    """For each lesson that would be in the prompt, the arm drawn for this run; empty for a preview."""
 
     @property
     def held_out(self) -> tuple[str, ...]:
@@ -127,11 +127,11 @@ class Recall:
 
     @property
     def text(self) -> str:
-        """What goes into the prompt: lines within the injection budget."""
+        """The text for the prompt: lines within the injection budget."""
         return self.injection.text
 
 
-# -- what callers give --------------------------------------------------------------------------------
+# -- arguments ----------------------------------------------------------------------------------------
 
 
 def intent_given(given: Any) -> IntentParts:
@@ -156,7 +156,7 @@ def _parts(given: Any, kind: type[IntentParts] | type[StateParts], path: str) ->
 
 
 def features_given(given: Any) -> dict[str, Any]:
-    """What a caller says of a run, by name: texts, numbers, booleans."""
+    """The caller's features of a run, by name: texts, numbers, booleans."""
     if given is None:
         return {}
     if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
@@ -180,7 +180,7 @@ def bucket_given(given: Any) -> str | None:
 
 
 def bucket_named(given: Any) -> str | None:
-    """A bucket key that can be read, or none."""
+    """A valid bucket key, or None."""
     bucket = bucket_given(given)
     if bucket is not None:
         from muniment.verify.results import parse_bucket_key
@@ -190,7 +190,7 @@ def bucket_named(given: Any) -> str | None:
 
 
 def check_small(plain: Any, path: str) -> None:
-    """Whether it is JSON, and not so large that it could be no key, feature or setting."""
+    """Check that it is JSON, and small enough for a key, feature or setting."""
     try:
         size = len(canonical_bytes(plain))
     except InvalidInput as error:
@@ -215,7 +215,7 @@ def _stores(given: Any) -> tuple[Store, ...]:
 def features_of(
     intent: IntentParts, state: StateParts, bucket_key: str | None, own: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What predicates may be about, before a run acts."""
+    """The features that predicates may use before a run acts."""
     from muniment.verify.results import parse_bucket_key
 
     features: dict[str, Any] = {**intent.to_wire(), **state.to_wire()}
@@ -247,7 +247,7 @@ def recall(
     now: Any,
     keep: bool,
 ) -> Recall:
-    """Ask the banks; with `keep`, write into the run what was asked and what came."""
+    """Query the banks; with `keep`, record the request and the result in the run."""
     ctx, scope = writer.ctx, writer.scope
     most = ctx.policy.learn.top_k if top_k is None else top_k
     query, most, moment = check_search(ctx, query, most, now)
@@ -269,7 +269,7 @@ def recall(
 
 
 def last_asked(ctx: Context, scope: Scope) -> str:
-    """The last message of a run's user; empty where there is none."""
+    """The last message of a run's user; empty if there is none."""
     asked = ListQuery(descending=True, limit=_ENTRIES_READ_MAX)
     for entry in list_entries(ctx, scope.tenant_id, scope.user_id, scope.session_id, scope.run_id, asked):
         if entry.body is not None and entry.kind == "message" and entry.role == "user":
@@ -278,7 +278,7 @@ def last_asked(ctx: Context, scope: Scope) -> str:
 
 
 def _steps_so_far(ctx: Context, scope: Scope) -> tuple[StepFacts, ...]:
-    """What a run has done until now, by its newest entries: runs are looked for by it as by the words of the task."""
+    """The steps of a run so far, from its newest entries: similar runs are found by them as well as by the task."""
     asked = ListQuery(descending=True, limit=_ENTRIES_READ_MAX)
     newest = list(list_entries(ctx, scope.tenant_id, scope.user_id, scope.session_id, scope.run_id, asked))[::-1]
     return steps_of([entry for entry in newest if entry.body is not None])
@@ -337,9 +337,9 @@ def _ask(
 def _with_uses(
     reader: Reader, scope: Scope, found: Sequence[Recallable], policy: LearnPolicy, asked: RecallQuestion
 ) -> tuple[list[Recallable], list[Dropped]]:
-    """The candidates with what came of them counted in; and lessons that wait for their trial, which reach no prompt.
+    """Add the counted outcomes to the candidates; separates lessons that wait for their trial, which reach no prompt.
 
-    Nothing is counted of what is for other work than this intent, which is dropped whatever came of it.
+    Candidates for an incompatible intent are not counted, as they are dropped anyway.
     """
     waiting = {each.memory.id for each in found if is_lesson(each.memory) and stage_of(each.memory) == "candidate"}
     kept = [each for each in found if each.memory.id not in waiting]
@@ -356,7 +356,7 @@ def _with_uses(
 
 
 def _nothing_fits(found: Sequence[Recallable], dropped: Sequence[Dropped]) -> str:
-    """Why nothing came."""
+    """Explain an empty recall."""
     far = sum(each.reason == BELOW_FLOOR for each in dropped)
     if not found:
         return "nothing kept has to do with this task"
@@ -366,10 +366,10 @@ def _nothing_fits(found: Sequence[Recallable], dropped: Sequence[Dropped]) -> st
 def gather(
     ctx: Context, reader: Reader, scope: Scope, query: str, asked: RecallQuestion, stores: tuple[Store, ...]
 ) -> list[Recallable]:
-    """Candidates: what reads like the query, what a person wrote for any work, and what is of the same intent, newest
-    first; each once.
+    """Distinct candidates: those similar to the query, those a person wrote for any work, and those with the same
+    intent, newest first.
 
-    What a search finds of a clashing intent is not looked up: it will be dropped, whatever has become of it.
+    Search results with a clashing intent are not looked up, as they will be dropped.
     """
     kinds = {kind for store in stores for kind in _TEXT_KINDS[store]}
     found: dict[str, Recallable] = {}
@@ -404,39 +404,39 @@ def gather(
 
 
 def _runs_alike(found: Iterable[Recallable]) -> dict[str, tuple[float, float]]:
-    """How like the task the runs are that were found, by run: a lesson of no named work is as like it as the runs it
-    was learnt from.
+    """The similarity of the runs found to the task, by run: a lesson without a kind of work is as similar as its source
+    runs.
     """
     episodes = [each for each in found if each.memory.kind == "reasoning"]
     return {run: (each.similarity, each.chance) for each in episodes for run in each.memory.sources}
 
 
 def _standing(reader: Reader, owner: str, worded: StoredMemory, entry_id: str) -> StoredMemory | None:
-    """The record as it is now; nothing where it is worded otherwise, or gone."""
+    """The current record; None if its text has changed, or it is gone."""
     held = find_memory(reader, (owner,), worded.id)
     return held.memory if held is not None and held.text_entry == entry_id else None
 
 
 class _Worded(NamedTuple):
-    """What a search found in a bank: the record as it was then worded, the entry, and how much like the query it is."""
+    """A search result in a bank: the record as then worded, the entry, and its similarity to the query."""
 
     memory: StoredMemory
     entry_id: str
     similarity: float
-    """Its score as a share of the best."""
+    """Its score relative to the best."""
     chance: float
-    """That share of the chance that the bank holds anything to the point; or half of what it holds of the query."""
+    """That ratio times the probability that the bank has anything relevant; or half its coverage of the query."""
 
 
 def _searched(query: str, did: str) -> str:
-    """The words of the task, and what the run has done so far."""
+    """The words of the task, and of the run so far."""
     return f"{query}\n{did}"[:QUERY_CHARS_MAX] if did else query
 
 
 def _by_words(
     ctx: Context, reader: Reader, tenant_id: str, owner: str, query: str, now: str, most: int
 ) -> list[_Worded]:
-    """What a search finds in a bank, best first."""
+    """Search results of a bank, best first."""
     if not query.strip():
         return []
     turns = find_turns(ctx, reader, tenant_id, owner, query, most, now, ctx.policy.recall.model_copy(update=_ALONE))
@@ -452,17 +452,17 @@ def _by_words(
 
 
 def _covered(wanted: frozenset[str], memory: StoredMemory) -> float:
-    """The share of what is asked for that a record holds. Where every run was asked the same, no word tells one from
-    another, so none is likely; yet all of them fit.
+    """The share of the query that a record covers. If every run had the same request, its words do not discriminate, so
+    no record is likely; yet all fit.
     """
     return len(wanted.intersection(analyze(searchable_text(memory)))) / len(wanted) if wanted else 0.0
 
 
-# -- what is told -------------------------------------------------------------------------------------
+# -- results ------------------------------------------------------------------------------------------
 
 
 def _tell(writer: Writer, recalled: Recall) -> bool:
-    """Write a recall into the run; not where something of it was forgotten meanwhile, which is answered by False."""
+    """Write a recall into the run; returns False if part of it was forgotten meanwhile."""
     request, response, injection = recalled.request, recalled.response, recalled.injection
     said = {
         "id": request.request_id,
@@ -496,8 +496,8 @@ def _tell(writer: Writer, recalled: Recall) -> bool:
 
 
 def note_used(writer: Writer, request_id: str, used: Iterable[str]) -> None:
-    """Note which memories of a recall the agent says it used. Of a recall without such a note, all that was injected
-    counts as used.
+    """Record which memories of a recall the agent reports as used. Without such a report, all injected ones count as
+    used.
     """
     wanted = list(dict.fromkeys(used))
 
@@ -515,15 +515,15 @@ def note_used(writer: Writer, request_id: str, used: Iterable[str]) -> None:
 
 
 # -- evidence -----------------------------------------------------------------------------------------
-# Every line of a prompt is cited. A lesson that names events is cited by these, everything else by the runs it came
-# from: of each the last thing a tool answered, or a message where no tool was called. Runs that passed and runs that
-# failed take turns. Only events of the one who asks are named, none that was forgotten, none that is worded as orders.
+# Every line of a prompt is cited. A lesson that names events is cited by these, all others by their source runs: of
+# each the last tool answer, or a message if no tool was called. Passing and failing runs alternate. Only events of the
+# requesting user are named, none forgotten, none worded like instructions.
 
 
 _LOOKED_AT = 4
-"""So many of a run's newest answers are looked at for one that may be cited."""
+"""The number of a run's newest answers checked for one that may be cited."""
 _KINDS = ("tool_result", "step", "message")
-"""What speaks for a run, the best first."""
+"""Kinds of evidence for a run, best first."""
 
 
 class _Log(NamedTuple):
@@ -541,7 +541,7 @@ class _Event(NamedTuple):
 
 
 def _with_evidence(reader: Reader, scope: Scope, hints: Sequence[MemoryHint]) -> list[MemoryHint]:
-    """The hints, those that stand in the prompt with the events that they can be checked by."""
+    """The hints; those in the prompt with the events that support them."""
     bare = [hint for hint in hints if _injected(hint) and not (hint.model_extra or {}).get("evidence_ids")]
     logs = _logs(reader, [trace for hint in bare for trace in hint.trace_ids or ()])
     events: dict[str, str | None] = {}
@@ -567,7 +567,7 @@ def _logs(reader: Reader, traces: Sequence[str]) -> dict[str, _Log]:
 def _cited(
     reader: Reader, scope: Scope, hint: MemoryHint, logs: dict[str, _Log], events: dict[str, str | None]
 ) -> Iterable[str]:
-    """One event of each run, so many runs at the most."""
+    """One event of each run, up to a maximum number of runs."""
     known = [logs[trace] for trace in hint.trace_ids or () if trace in logs]
     sides = ([log for log in known if (log.status == "passed") is passed] for passed in (True, False))
     named = 0
@@ -601,7 +601,7 @@ def latest_recall(reader: Reader, scope: Scope) -> dict[str, Any] | None:
 
 
 def arms_told(told: Mapping[str, Any] | None) -> tuple[LessonArm, ...]:
-    """The arms that a recall drew. What is none is passed over: an imported entry may say anything."""
+    """The arms drawn by a recall. Invalid ones are skipped, as imported entries are untrusted."""
     said = (told or {}).get("arms")
     found = (_arm(each) for each in said) if isinstance(said, list) else ()
     return tuple(arm for arm in found if arm is not None)
@@ -615,9 +615,7 @@ def _arm(said: Any) -> LessonArm | None:
 
 
 def run_lessons(reader: Reader, scope: Scope) -> RunLessons:
-    """The lessons that a run had, those that were held out of it, and those that came of it. None of them need stand
-    any more.
-    """
+    """The lessons a run had, those held out, and those learned from it. They may no longer exist."""
     told = latest_recall(reader, scope) or {}
     arms = arms_told(told)
     return RunLessons(
@@ -628,13 +626,13 @@ def run_lessons(reader: Reader, scope: Scope) -> RunLessons:
 
 
 def _had_before(told: dict[str, Any]) -> tuple[str, ...]:
-    """Of recalls that drew no arms: all that was injected was had."""
+    """For recalls that drew no arms: everything injected."""
     hints = told.get("response", {}).get("items", ())
     return tuple(hint["memory_id"] for hint in hints if hint.get("source") == "ReuseBuffer" and hint.get("injected"))
 
 
 def _made(reader: Reader, scope: Scope) -> list[str]:
-    """The tactics that the plan of the run's fold wrote first."""
+    """The tactics first written by the plan of the run's fold."""
     owners = owners_seen(scope)
     where: tuple[Condition, ...] = (("kind", "=", "event_log"), ("run_id", "=", scope.run_id))
     found: list[str] = []

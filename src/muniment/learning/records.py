@@ -58,12 +58,15 @@ __all__ = [
 # -- rules ---------------------------------------------------------------------------------------------
 
 RuleStage = Literal["drafted", "gated", "replayed", "canary", "active", "retired"]
-"""drafted, gated, replayed and canary are `temporary` in the RuleRecord. A rule acts in `canary` and `active` alone."""
+"""drafted, gated, replayed and canary are `temporary` in the RuleRecord. A rule acts only in `canary` and `active`."""
 RuleLayer = Literal["learned", "user"]
-"""Rules that a person wrote stand in a layer of their own: added, never changed, with a TTL, never a system guard."""
+"""A person's rules have a layer of their own: they are added, never changed, have a TTL, and are never system
+guards.
+"""
 Arm = Literal["active", "canary", "holdout", "baseline"]
-"""What a run did with a rule that applied to it: had it as an active rule or as one on trial; or left it out, being of
-the few that leave an active rule out so that its worth stays known, or of those that a trial is compared with."""
+"""The use of an applicable rule by a run: `active` or `canary`, it had the rule, in force or on trial; `holdout`, it
+left out an active rule, to keep measuring its effect; `baseline`, it left out a rule on trial, for comparison.
+"""
 
 
 class RuleArm(Record):
@@ -76,7 +79,7 @@ class RuleArm(Record):
 
 
 class CanaryPlan(Record):
-    """Which runs try a rule: a share by the hash of their ids, or all of these buckets, or a share of them."""
+    """The runs that try a rule: a share by the hash of their ids, or all of these buckets, or a share of them."""
 
     canary_id: IdText
     share: Number
@@ -88,54 +91,55 @@ class CanaryPlan(Record):
 
 LessonStage = Literal["candidate", "trial", "active", "suspended", "retired"]
 LessonOrigin = Literal["contrast", "model", "person"]
-"""Who wrote it: runs that were compared, a model, a person."""
+"""The origin of a lesson: compared runs, a model, a person."""
 LessonArmName = Literal["had", "held_out"]
 
 
 class LessonState(Record):
-    """Where a lesson stands between its proposal and its end."""
+    """The state of a lesson between its proposal and its end."""
 
     stage: LessonStage
     since: str
     why: str
-    """In a few words, with the figures that moved it: `passed 9 of 12 with it, 3 of 11 without`."""
+    """A few words with the figures behind the last change: `passed 9 of 12 with it, 3 of 11 without`."""
     changed_at: Absent[str] = None
     trial: Absent[Count] = None
     trial_at: Absent[str] = None
     trials: Absent[Count] = None
     proven: Absent[bool] = None
-    """These five stand in records of version 0.2, and are not read."""
+    """These five fields occur in records of version 0.2, and are not read."""
 
 
 class LessonArm(Record):
-    """What a recall did with a lesson that fitted its run."""
+    """The arm of a lesson in a recall that it fitted."""
 
     memory_id: IdText
     arm: LessonArmName
     stage: LessonStage
     share: Absent[Number] = None
-    """How likely it was to be handed to this run, by what came of it before; of one on trial, among the runs that got
-    no other one on trial."""
+    """The probability that this run got it, given earlier results; for one on trial, among the runs that got no other
+    one on trial.
+    """
 
 
 class LessonUse(Record):
-    """One judged run that a learned record fitted: whether it had it, and what came of it. No words."""
+    """One judged run that a learned record fitted: whether it had it, and the outcome. No text."""
 
     memory_id: IdText
     trace_id: IdText
     arm: LessonArmName
-    """Of what is no lesson, an episode or a seed, always `had`."""
+    """Always `had` for records other than lessons, such as episodes and seeds."""
     passed: bool
     cost: Number = 0
     at: str
     stage: Absent[LessonStage] = None
-    """Where the lesson stood when the run recalled; absent of what is no lesson."""
+    """The stage of the lesson at the time of the recall; absent for other records."""
     share: Absent[Number] = None
-    """How likely it was to be handed to this run, where it was drawn; absent of what is no lesson."""
+    """The probability that this run got it, if an arm was drawn; absent for other records."""
     trial: Absent[Count] = None
-    """The number of the lesson's trial, where it has one."""
+    """The number of the lesson's trial, if any."""
     task: Absent[str] = None
-    """The stratum: a digest of the task, the same for runs of the same task in a tenant."""
+    """The stratum: a digest of the task, equal for runs of the same task in a tenant."""
 
 
 # -- kept records and runs -----------------------------------------------------------------------------
@@ -148,11 +152,11 @@ STORES: dict[Store, tuple[MemoryKind, ...]] = {
     "ReuseBuffer": ("seed", "tactic"),
     "TraceCapsule": ("trace_capsule",),
 }
-"""Which kinds a store holds (RC-05)."""
+"""The record kinds in each store (RC-05)."""
 
 
 class Tally(Record):
-    """Outcomes counted: exact, and mergeable."""
+    """Counted outcomes: exact, and mergeable."""
 
     n: Count = 0
     passes: Count = 0
@@ -160,7 +164,7 @@ class Tally(Record):
 
 
 class StoredMemory(Record):
-    """A record of a bank with what the contract has no field for. `record` is the contract's, as plain data."""
+    """A record of a bank, with fields that the contract lacks. `record` is the contract's, as plain data."""
 
     id: IdText
     kind: MemoryKind
@@ -173,31 +177,33 @@ class StoredMemory(Record):
     protected_until: Absent[str] = None
     expires_at: Absent[str] = None
     parents: Items[IdText] = ()
-    """What it was merged from."""
+    """The records it was merged from."""
     merged_into: Absent[IdText] = None
     sources: Items[IdText] = ()
-    """Trace ids it was learnt from."""
+    """Trace ids of its source runs."""
     with_tally: Tally = Tally.model_construct()
-    """Judged runs that had it, of the newest of its family. What is kept is a start; the rest is counted on reading."""
+    """Judged runs that had it, among the newest of its family. The stored value is a start; the rest is counted on
+    reading.
+    """
     without_tally: Tally = Tally.model_construct()
     """Judged runs that it fitted and was held out of."""
     streak: Count = 0
-    """Fails in a row of runs that had it."""
+    """Consecutive failures of runs that had it."""
     last_used_at: Absent[str] = None
     reason_keys: Items[str] = ()
-    """Why it is as it is: of its last change."""
+    """The reasons for its last change."""
     stage: Absent[RuleStage] = None
-    """Of a rule, where it stands between draft and retirement; absent: drafted, or as its status says."""
+    """For a rule, its stage between draft and retirement; absent: drafted, or as its status says."""
     lesson: Absent[LessonState] = None
-    """Of a tactic, where it stands as a lesson; absent in records of earlier versions, which were active."""
+    """For a tactic, its state as a lesson; absent in records of earlier versions, which were active."""
     layer: Absent[RuleLayer] = None
     canary: Absent[CanaryPlan] = None
     report_id: Absent[IdText] = None
-    """Of an active rule: the report of the promotion that made it so. Of one on trial: that of the gate it passed."""
+    """For an active rule, the report of its promotion; for one on trial, the report of its gate."""
 
 
 class IntentParts(Record):  # RC-07
-    """What kind of work a run is: stable from run to run."""
+    """The kind of work of a run: stable from run to run."""
 
     domain_tag: Absent[str] = None
     task_family: Absent[str] = None
@@ -207,7 +213,7 @@ class IntentParts(Record):  # RC-07
 
 
 class StateParts(Record):
-    """Under which conditions a run runs."""
+    """The conditions of a run."""
 
     mode: Absent[str] = None
     budget_tier: Absent[str] = None
@@ -218,76 +224,76 @@ class StateParts(Record):
 
 
 class Feature(Record):
-    """Something true of a run, as one stable string: `tool:search`, `order:search>book`, `kept:FORMAT:JSON_ONLY`."""
+    """A property of a run, as one stable string: `tool:search`, `order:search>book`, `kept:FORMAT:JSON_ONLY`."""
 
     name: str
     before: bool = False
-    """Known before the run acts: may stand in a predicate. The others are what a tactic advises or warns of."""
+    """Known before the run acts, so it may be used in a predicate. Tactics advise or warn of the others."""
 
 
 StepKind = Literal["call", "say", "answer", "ask"]
-"""A tool called, with what came of it; words of the agent; what came back to the step before; words of the user."""
+"""A tool call with its result; text of the agent; the answer to the preceding step; text of the user."""
 
 
 class StepFacts(Record):
-    """One thing a run did, as the fold reads it."""
+    """One step of a run, as input of a fold."""
 
     evidence_id: IdText
     action: str
-    """A tool's name, or what kind of turn it was."""
+    """A tool's name, or the kind of turn."""
     kind: StepKind = "call"
     text: Absent[str] = None
     """A short verbatim part."""
     ok: Absent[bool] = None
     detail: Absent[str] = None
-    """Arguments in one line, or what went wrong."""
+    """Arguments in one line, or the error."""
 
 
 class RunFacts(Record):
-    """A finished run as the fold reads it: no text but short quotes, all of it from the ledger."""
+    """A finished run as input of a fold: derived from the ledger, without text except short quotes."""
 
     trace_id: IdText
     x_summary: str
     """The task in one line."""
     task: Absent[str] = None
-    """Which task it was, by a digest of the whole request: runs that were asked the same have the same."""
+    """A digest of the whole request: equal for runs with the same request."""
     asked_form: Absent[str] = None
-    """A digest that logs of version 0.2 hold; it is not read."""
+    """A digest in logs of version 0.2; not read."""
     attempt: Absent[Count] = None
-    """Of several attempts at one task, which one this was: what follows a failure is compared with its like."""
+    """The number of this attempt, if the task had several: attempts after failures are compared with one another."""
     said: Absent[str] = None
-    """The telling words of its user, each once."""
+    """The user's distinct content words."""
     x_later: Absent[str] = None
-    """Of what its user said after that, the message that adds most."""
+    """The later user message that adds most."""
     bucket_key: Absent[str] = None
-    """As the caller named it: what is learnt may be bound to it."""
+    """As named by the caller: lessons may be bound to it."""
     bucket_derived: Absent[str] = None
-    """Read off the run where nobody named one: for counting alone."""
+    """Derived from the run if the caller named none; used for counting only."""
     intent: IntentParts = IntentParts.model_construct()
     state: StateParts = StateParts.model_construct()
     verdict: Absent[Verdict] = None
     outcome: Absent[Outcome] = None
     judge: Absent[str] = None
-    """The kind of judge that ran it; absent where nothing was run, or a verifier of the caller's spoke."""
+    """The kind of judge; absent if nothing was run, or the caller's verifier judged."""
     set_aside: Absent[Outcome] = None
-    """What that judge said, where the policy does not let its kind teach."""
+    """The judge's verdict, if the policy does not let its kind teach."""
     passed: bool
     reason_codes: Items[str] = ()
     violated: Items[str] = ()
     kept: Items[str] = ()
     """Constraint keys that were checked and held."""
     cluster_id: Absent[str] = None
-    """Which failure it is: the verifier's word, else read off the run."""
+    """The failure cluster: from the verifier, else derived from the run."""
     cluster_sign: Absent[str] = None
-    """That failure in a few words, where it was read off the run."""
+    """The failure in a few words, if derived from the run."""
     cost: Number = 0
     steps: Items[StepFacts] = ()
     features: Items[Feature] = ()
-    """As `features_of` read them once: a run that has them needs no steps to be compared with others."""
+    """As computed by `features_of`: with them, the run can be compared without its steps."""
     own_features: JsonObject = Field(default_factory=dict)
-    """What the caller said of how it ran, by name: strings, numbers, booleans."""
+    """The caller's description of how it ran, by name: strings, numbers, booleans."""
     given_features: JsonObject = Field(default_factory=dict)
-    """What the caller knew of the task before it began: a tactic's predicate may ask for these."""
+    """The caller's facts about the task, known in advance; a tactic's predicate may use them."""
     used_ids: Items[IdText] = ()
     """Recalled memory that was injected."""
     seed_id: Absent[IdText] = None
@@ -296,11 +302,11 @@ class RunFacts(Record):
     at: str
 
 
-# -- how a run was carried out -------------------------------------------------------------------------
+# -- execution -----------------------------------------------------------------------------------------
 
 
 class PlannedRung(Record):
-    """Up to `k` attempts of one mode and tier, made as long as none before has passed."""
+    """Up to `k` attempts of one mode and tier, made until one passes."""
 
     mode: RunMode
     tier: Absent[NonEmpty] = None
@@ -308,38 +314,38 @@ class PlannedRung(Record):
 
 
 class TriedAttempt(Record):
-    """One attempt at a task: how it was made, what came of it, what it took."""
+    """One attempt at a task: settings, result, cost."""
 
     mode: RunMode
     tier: Absent[NonEmpty] = None
     passed: Absent[bool] = None
-    """Absent where a verifier was asked and could not tell."""
+    """Absent if a verifier could not decide."""
     cost: Annotated[Number, Field(ge=0)] = 0
 
 
 class TaskBlock(Record):
-    """The task that a run was an attempt at. What was planned and what was made stand with the first attempt."""
+    """The task behind an attempt. Plan and attempts are in the log of the first attempt."""
 
     task_id: NonEmpty
     """The trace of its first attempt."""
     number: Annotated[Integer, Field(ge=0)]
-    """Which attempt this is, from 0."""
+    """The number of this attempt, from 0."""
     rungs: Items[PlannedRung] = ()
-    """What would be tried one after another if nothing passed: known before the first attempt was made."""
+    """The rungs tried in order if nothing passed, as planned before the first attempt."""
     attempts: Items[TriedAttempt] = ()
-    """All that were made, in their order."""
+    """All attempts, in order."""
 
 
 class RunBlocks(Record):
-    """Blocks that the entries of a run do not tell. One that the run did not use is absent."""
+    """Blocks that are not in the run's entries. Unused ones are absent."""
 
     mode: RunMode = "main"
     attempt: Absent[Annotated[Integer, Field(ge=1)]] = None
-    """Of several attempts at one task: 1 and how many had failed before this one."""
+    """If the task had several attempts: 1 plus the number that had failed before this one."""
     task: Absent[TaskBlock] = None
-    """Where more than one attempt was planned or made."""
+    """Set if more than one attempt was planned or made."""
     flow_tags: Items[NonEmpty] = ()
-    """Beside those that are read off the run itself."""
+    """In addition to those derived from the run."""
     rollout_summary: Absent[RolloutSummary] = None
     sot_signals: Absent[JsonObject] = None
     sot_profile: Absent[str] = None
@@ -351,21 +357,21 @@ class RunBlocks(Record):
     policy_signals: Absent[PolicySignals] = None
 
 
-# -- lessons as people see them ------------------------------------------------------------------------
+# -- displayed lessons ---------------------------------------------------------------------------------
 
 KeptKind = Literal["tactic", "rule", "draft"]
 _NOTHING = Tally.model_construct()
 
 
 class LessonWhen(Record):
-    """When a lesson holds: in words, and as the conditions that are tested."""
+    """The condition of a lesson: in words, and as tested predicates."""
 
     words: str
     predicates: Items[str] = ()
 
 
 class LessonEvidence(Record):
-    """What a lesson rests on. Above a user it names no run and no event: those are the users' own."""
+    """The evidence for a lesson. Above a user it names no run and no event, as those belong to users."""
 
     trace_ids: Items[IdText] = ()
     event_ids: Items[IdText] = ()
@@ -373,122 +379,122 @@ class LessonEvidence(Record):
 
 
 class LessonGuess(Record):
-    """How runs with and without it ended among those it was learnt from. It makes a candidate, and no more."""
+    """Outcomes with and without it among its source runs. Enough for a candidate only."""
 
     had: Tally
     without: Tally
 
 
 class LessonEffect(Record):
-    """What came of runs that had the lesson and of runs that it fitted and was left out of: one stream, newest runs."""
+    """The measured effect of a lesson: newest runs that had it, and runs that it fitted and was held out of."""
 
     had: Tally = _NOTHING
     held_out: Tally = _NOTHING
     difference: Absent[Number] = None
-    """Of the pass rates, with less without; absent while one side has no run."""
+    """Pass rate with it minus pass rate without it; absent while one side has no runs."""
     low: Absent[Number] = None
     high: Absent[Number] = None
-    """Where the difference lies, in 95 of 100 such cases."""
+    """With `low`, the 95% interval of the difference."""
     strata: Count = 0
-    """In how many groups both sides are compared: each task that was run with it and without, and all others as one."""
+    """Groups in which both sides are compared: each task with runs on both sides, and all others together."""
     guess: Absent[LessonGuess] = None
 
 
 class LessonRun(Record):
-    """A judged run that a lesson fitted: whether it had it, and how it ended."""
+    """A judged run that a lesson fitted: whether it had it, and its result."""
 
     trace_id: IdText
-    """Above a user, of a run that was learnt into another bank, a name that leads nowhere."""
+    """Above a user, an opaque name for runs learned into another bank."""
     run_id: Absent[IdText] = None
     """Absent above a user."""
     arm: LessonArmName
     passed: bool
     cost: Number = 0
     task: Absent[str] = None
-    """What it is compared within: runs of one task have the same digest. Absent above a user."""
+    """Digest of the task, within which runs are compared. Absent above a user."""
     at: str
 
 
 class SourceRun(Record):
-    """A run that a lesson was learnt from."""
+    """A run that a lesson was learned from."""
 
     trace_id: IdText
     run_id: Absent[IdText] = None
     passed: Absent[bool] = None
-    """Absent where nobody judged it."""
+    """Absent if not judged."""
 
 
 class LessonChange(Record):
-    """A step in the life of a lesson."""
+    """A change in the life of a lesson."""
 
     at: str
     stage: LessonStage
     before: Absent[LessonStage] = None
-    """Absent where it begins."""
+    """Absent for its start."""
     why: str
     version: Count
     plan_id: Absent[IdText] = None
-    """The plan that did it, which `undo` takes back; absent where the rulebook did, or the plan is gone."""
+    """The plan of the change, which `undo` can revert; absent if the rulebook made it, or the plan is gone."""
 
 
 class Lesson(Record):
-    """What an agent is told because of earlier runs."""
+    """Advice to agents, based on earlier runs."""
 
     lesson_id: IdText
-    """The id of the tactic, the rule or the draft that it is kept as."""
+    """The id of the tactic, rule or draft that stores it."""
     kind: KeptKind
-    """A tactic was written by a person or a model, a draft by a fold; a rule is a draft that was submitted."""
+    """A tactic was written by a person or a model, a draft by a fold; a rule is a submitted draft."""
     text: str
     when: LessonWhen
     stage: LessonStage
     since: str
     why: str
-    """Why it stands where it does."""
+    """The reason for its current stage."""
     signed: bool = False
-    """A person has signed it: it stays active, and is measured all the same."""
+    """Signed by a person: it stays active, but is still measured."""
     origin: LessonOrigin
     level: ScopeLevel
     created_at: str
     evidence: LessonEvidence
     effect: LessonEffect
     uses: Count = 0
-    """Runs that had it, of those that are counted."""
+    """Counted runs that had it."""
     held_out: Count = 0
-    """Runs that it fitted and was left out of, to measure it."""
+    """Runs that it fitted and was held out of, to measure its effect."""
     cost: Absent[Number] = None
-    """What a run that had it costs on average; absent where none had it."""
+    """Mean cost of a run that had it; absent if none had."""
     cost_without: Absent[Number] = None
     newest: Items[LessonRun] = ()
-    """The runs that were counted last, newest first."""
+    """The runs counted last, newest first."""
 
 
 class LessonStory(Lesson):
-    """A lesson with its life: every change, the runs it came from and the runs it was for."""
+    """A lesson with its history: every change, its source runs and the runs it was for."""
 
     history: Items[LessonChange] = ()
     """Oldest first."""
     learnt_from: Items[SourceRun] = ()
     runs: Items[LessonRun] = ()
-    """All that are counted, newest first."""
+    """All counted runs, newest first."""
 
 
 class RunLessons(Record):
-    """What a run had to do with lessons, by their ids."""
+    """The lessons related to a run, by id."""
 
     had: Items[IdText] = ()
-    """Those that it was told."""
+    """Lessons in its prompt."""
     held_out: Items[IdText] = ()
-    """Those that fitted and were left out of it, to measure them."""
+    """Lessons that fitted and were held out, to measure their effect."""
     made: Items[IdText] = ()
-    """Those that were learnt first when it was learnt from."""
+    """Lessons first written when it was learned from."""
 
 
 class LessonDecision(Record):
-    """What came of a signature or of a drop."""
+    """The result of a signature or a drop."""
 
     lesson: Lesson
-    """As it stands now."""
+    """In its current state."""
     plan_id: Absent[IdText] = None
-    """The plan that did it: `undo` takes it back. Absent where all was so already, or it is kept as a rule alone."""
+    """The plan of the change, which `undo` can revert. Absent if nothing changed, or it is stored only as a rule."""
     report_id: Absent[IdText] = None
-    """The report of the rulebook, where a rule was promoted or retired; `rollback` takes that back."""
+    """The report of the rulebook, if a rule was promoted or retired; `rollback` reverts that."""

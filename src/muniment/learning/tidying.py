@@ -1,11 +1,11 @@
-"""A bank kept within its sizes: expired and surplus records are retired, by a plan like any other change (RC-21).
+"""Keeping a bank within its size limits: expired and surplus records are retired, by an ordinary plan (RC-21).
 
-Never what is pinned, what has expired first, then by the policy's method:
+Pinned records are kept; expired ones go first, then those selected by the policy's method:
 
 - `lru`: the longest unused; a record that was never used counts from when it was made.
-- `score_decay`: the lowest score·2^(−age/half-life), the age counted from the last use.
-- `hybrid`: the lowest sum of its places in these two orders, so that neither an old favourite nor a fresh failure
-  stays for one good side alone.
+- `score_decay`: the lowest score·2^(−age/half-life), with the age counted from the last use.
+- `hybrid`: the lowest sum of the ranks in these two orders, so that neither an old favourite nor a fresh failure stays
+  for one criterion alone.
 
 Ties go by id. Retired and pruned records take no room.
 """
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
 __all__ = ["EVERY", "bank_length", "decayed_score", "own_score", "tidy", "tidy_sometimes", "to_evict"]
 
 EVERY = 512
-"""A bank is looked over once in so many entries, or more often where a store is small."""
+"""Entries between two checks of a bank; fewer for small stores."""
 _LIVE = ("active", "pinned", "temporary")
 
 
 def tidy(ctx: Context, tenant_id: str, owner: str, *, leave: int = 0) -> tuple[MemoryActionRecord, ...]:
-    """Retire what has run out and what is over size; `leave` so much room in each store for what is to come.
+    """Retire expired and surplus records; `leave` reserves room in each store.
 
-    By one plan, or by several where one may not hold so many actions.
+    Uses several plans if the actions exceed the limit of one.
     """
     records: list[MemoryActionRecord] = []
     while made := _tidy_once(ctx, tenant_id, owner, leave):
@@ -77,14 +77,14 @@ def _tidy_once(ctx: Context, tenant_id: str, owner: str, leave: int) -> tuple[Me
 
 
 def bank_length(ctx: Context, tenant_id: str, owner: str) -> int:
-    """How many entries a bank has."""
+    """The number of entries in a bank."""
     place = owner, bank_scope(tenant_id, owner).session_id
     row = ctx.engine.read(tenant_id, lambda reader: get(reader, SESSIONS, place))
     return 0 if row is None else row.head_seq
 
 
 def tidy_sometimes(ctx: Context, tenant_id: str, owner: str, *, since: int) -> None:
-    """Look a bank over when it has grown by so much that a store may be over size; `since` is how long it was."""
+    """Tidy a bank if it has grown enough since `since` entries that a store may be over its limit."""
     eviction = ctx.policy.learn.eviction
     smallest = min(eviction.reasoning_max, eviction.tactics_max, eviction.seeds_max, eviction.capsules_max)
     step = max(1, min(EVERY, smallest // 4))
@@ -103,7 +103,7 @@ def _actions(reader: Reader, owner: str, policy: LearnPolicy, now: str, leave: i
     actions: list[dict[str, Any]] = []
     for kind, most in sizes.items():
         if leave and _versions(reader, owner, kind) + leave <= most:
-            continue  # there is room, however many of these are live; and what has run out is not recalled meanwhile
+            continue  # there is room even if all are live, and expired records are not recalled meanwhile
         held = [held.memory for held in list_memories(reader, owner, kind, statuses=_LIVE)]
         live = with_counts(reader, owner, held, policy.lessons.uses_max)
         expired = [memory for memory in live if has_expired(memory, now)]
@@ -128,7 +128,7 @@ def _retire(memory: StoredMemory, reason: str) -> dict[str, Any]:
     }
 
 
-# -- which to retire -------------------------------------------------------------------------------
+# -- eviction --------------------------------------------------------------------------------------
 
 
 _RATE = {"reasoning": ("pass_p_hat",), "tactic": ("metrics", "pass_p_hat"), "seed": ("reward", "total")}
@@ -137,9 +137,9 @@ _DAY_SECONDS = 86_400
 
 
 def to_evict(entries: Sequence[StoredMemory], size_max: int, policy: EvictionPolicy, now: str) -> list[str]:
-    """The ids that must go for `entries` to be no more than `size_max`, the first to go first.
+    """The ids to retire so that at most `size_max` entries remain, in order.
 
-    Where more are pinned than fit, all that is not pinned goes and no more.
+    If more are pinned than fit, only the others are retired.
     """
     live = [entry for entry in entries if entry.status not in ("retired", "pruned")]
     surplus = len(live) - size_max
@@ -155,21 +155,21 @@ def to_evict(entries: Sequence[StoredMemory], size_max: int, policy: EvictionPol
 
 
 def decayed_score(entry: StoredMemory, half_life_days: float, now: datetime) -> float:
-    """The score of an entry, halved for each half-life since it was last used."""
+    """The score of an entry, halved for each half-life since its last use."""
     age_days = max((now - _last_used(entry)).total_seconds(), 0.0) / _DAY_SECONDS
     return own_score(entry) * exp2(-age_days / half_life_days)
 
 
 def own_score(entry: StoredMemory) -> float:
-    """The score of an entry, from 0 to 1: the pass rate of the runs that used it, with what its record says of it
-    counted as two runs.
+    """The score of an entry, from 0 to 1: the pass rate of the runs that used it, with its own rate counted as two
+    runs.
     """
     said = _said(entry)
     return (said * _OWN_WEIGHT + entry.with_tally.passes) / (_OWN_WEIGHT + entry.with_tally.n)
 
 
 def _said(entry: StoredMemory) -> float:
-    """The rate or reward that the record itself names, within 0 and 1; 0.5 where it names none."""
+    """The rate or reward in the record itself, within 0 and 1; 0.5 if absent."""
     found: JsonValue = entry.record
     for name in _RATE.get(entry.kind, ("",)):
         found = found.get(name) if isinstance(found, dict) else None
@@ -179,7 +179,7 @@ def _said(entry: StoredMemory) -> float:
 
 
 def _ordered(entries: list[StoredMemory], policy: EvictionPolicy, now: datetime) -> list[StoredMemory]:
-    """The first to go first. The entries come by id, and sorting is stable, so that ties go by id."""
+    """The entries in order of eviction. They come sorted by id, and sorting is stable, so that ties go by id."""
     by_use = sorted(entries, key=_last_used)
     if policy.method == "lru":
         return by_use

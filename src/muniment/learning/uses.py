@@ -1,14 +1,14 @@
-"""Uses of learned records by judged runs: kept as one small item for a run and a kind of work, read back, counted.
+"""Uses of learned records by judged runs: stored as one small item per run and kind of work, read back, counted.
 
-A run that recalled is logged with the records it had and those held out (`RUN_LOGGED`, `uses`); from that entry one
+The log of a run that recalled lists the records it had and those held out (`RUN_LOGGED`, `uses`); from that entry one
 item `lesson_use` is made for each kind of work of these records, so that the newest uses of all lessons of a family are
-one query. Uses of other banks' records are entries of those banks (`LESSONS_USED`). They fall with the run and are made
-again by a rebuild. They hold ids and figures, no words. A record that is kept holds no counts of its own: they are
-added where it is read.
+one query. Uses of other banks' records are entries of those banks (`LESSONS_USED`). They are forgotten with the run and
+restored by a rebuild. They hold ids and figures, no text. Stored records hold no counts of their own: they are added on
+reading.
 
-The effect of a lesson is the difference of its two arms' pass rates, pooled by Mantel–Haenszel weights: a task that was
-run in both arms is a stratum of its own, all other uses of a family are one. Arms were drawn by hash, so neither choice
-biases the difference. A use weighs half as much after each half-life, counted in uses.
+The effect of a lesson is the difference of its two arms' pass rates, pooled by Mantel–Haenszel weights: each task run
+in both arms is a stratum of its own, all other uses of a family are one. Arms are drawn by hash, so the difference is
+unbiased. The weight of a use halves with each half-life, counted in uses.
 """
 
 from __future__ import annotations
@@ -49,37 +49,37 @@ __all__ = [
 ]
 
 _HALF_LIFE_USES = 80.0
-"""After so many uses, a use weighs half as much in the effect that people are shown."""
+"""Half-life, in uses, of weights in the displayed effect."""
 Lookup = Callable[[str], Item | None]
 
 
 class UseArm(Record):
-    """What a run did with one record."""
+    """The use of one record by a run."""
 
     memory_id: IdText
     arm: LessonArmName
     stage: Absent[LessonStage] = None
     share: Absent[Number] = None
-    """How likely it was to be handed to the run, where that was drawn."""
+    """The probability that the run got it, if an arm was drawn."""
     trial: Absent[Count] = None
     """The number of its trial, in rows of version 0.2."""
     family: Absent[str] = None
-    """What records of its kind of work are looked up by."""
+    """The lookup name of its kind of work."""
 
 
 class JudgedRun(Record):
-    """What uses say of the run: no word of it, and not whose it is."""
+    """The judged run of a use, without its text or user."""
 
     trace_id: IdText
     passed: bool
     cost: Number = 0
     at: str
     task: Absent[str] = None
-    """A digest of the task, the same for runs of the same task in a tenant."""
+    """A digest of the task, equal for runs of the same task in a tenant."""
 
 
 class BankUses(Record):
-    """What a judged run did with the records of one kind of work in a bank."""
+    """The use of a bank's records of one kind of work by a judged run."""
 
     run: JudgedRun
     arms: Items[UseArm]
@@ -89,7 +89,7 @@ _UNSAID = dict(LessonUse(memory_id="m", trace_id="t", arm="had", passed=False, a
 
 
 def family_of(memory: StoredMemory) -> str | None:
-    """What a record's kind of work is looked up by; None where it is of none."""
+    """The lookup name of a record's kind of work; None if it has none."""
     key = memory.record.get("intent_key")
     return core_name(key if isinstance(key, str) else None)
 
@@ -98,7 +98,7 @@ def family_of(memory: StoredMemory) -> str | None:
 
 
 def project_lesson_use(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
-    """What a judged run says of what it recalled, once its log stands; and what it says of other banks, in each."""
+    """Project a judged run's uses, in its own bank once its log is final, and in other banks."""
     if entry.metadata.get("event") == LESSONS_USED:
         return _project_told(entry, lookup)
     said = entry.metadata.get("uses")
@@ -128,7 +128,7 @@ def project_lesson_use(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
 
 
 def by_family(arms: Iterable[UseArm]) -> dict[str | None, list[dict[str, Any]]]:
-    """The arms of each kind of work, as they are kept under its name."""
+    """The arms grouped by kind of work, as stored."""
     grouped: defaultdict[str | None, list[dict[str, Any]]] = defaultdict(list)
     for arm in arms:
         grouped[arm.family].append({key: value for key, value in arm.to_wire().items() if key != "family"})
@@ -136,8 +136,8 @@ def by_family(arms: Iterable[UseArm]) -> dict[str | None, list[dict[str, Any]]]:
 
 
 def _project_told(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
-    """The uses that a run told a bank which it was not learnt into; once. Its names follow from the log of the run,
-    which is its one source: so an imported entry counts no run twice, and none that a forget would not reach.
+    """Project the uses of a run in a bank it was not learned into. The item's ids follow from the run's log, its only
+    source, so imported entries can neither count a run twice nor escape a forget.
     """
     id_, owner = named_id(entry, LESSONS_USED, by_bank=True), entry.scope.user_id
     family, sources = entry.metadata.get("family"), entry.metadata.get("sources")
@@ -154,13 +154,13 @@ def _project_told(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
 
 
 def told_id(owner: str, trace_id: str, family: str | None) -> str:
-    """The id of what a run told a bank of one kind of work."""
+    """The id of a run's uses in another bank, for one kind of work."""
     return short_id("use", ["lessons", owner, trace_id, family])
 
 
 def name_in_bank(owner: str, trace_id: str) -> str:
-    """What a bank calls a run that was not learnt into it. Where several users read the bank it is a name that leads
-    nowhere: the log of the run is in another bank.
+    """A bank's name for a run that was not learned into it. In banks read by several users the name is opaque: the
+    run's log is in another bank.
     """
     return trace_id if bank_holder(owner) is not None else short_id("trc", [owner, trace_id])
 
@@ -174,12 +174,12 @@ def _change(entry: LedgerEntry, id_: str, family: str | None, body: dict[str, An
 
 
 def list_uses(reader: Reader, owner: str, family: str | None, newest: int) -> list[LessonUse]:
-    """The uses of the records of one kind of work, oldest first: of the newest so many judged runs."""
+    """The uses of the records of one kind of work, oldest first, limited to the newest judged runs."""
     return [_use(body["run"] | arm) for body in _judged_runs(reader, owner, family, newest) for arm in body["arms"]]
 
 
 def _judged_runs(reader: Reader, owner: str, family: str | None, newest: int) -> list[dict[str, Any]]:
-    """The newest so many judged runs that recalled records of one kind of work, oldest first, as they were kept."""
+    """The newest judged runs that recalled records of one kind of work, oldest first, as stored."""
     where: tuple[Condition, ...] = (("kind", "=", "lesson_use"), ("user_id", "=", owner), ("name", "=", family))
     order = ("created_at", "id", "version")
     runs: dict[str, dict[str, Any]] = {}
@@ -191,7 +191,7 @@ def _judged_runs(reader: Reader, owner: str, family: str | None, newest: int) ->
 
 
 def _use(plain: dict[str, Any]) -> LessonUse:
-    """A use as it was kept. It was checked then and is not again: a recall reads a thousand."""
+    """A stored use, without validation: it was validated on writing, and a recall reads thousands."""
     return LessonUse.unchecked(_UNSAID | plain, set(plain))
 
 
@@ -200,7 +200,7 @@ def uses_of(
 ) -> dict[str, tuple[LessonUse, ...]]:
     """The uses of these records of a bank, oldest first, by id: one query for each kind of work.
 
-    A merged record has the uses of those it was merged from.
+    A merged record includes the uses of its sources.
     """
     families: defaultdict[str | None, list[StoredMemory]] = defaultdict(list)
     for memory in memories:
@@ -213,13 +213,13 @@ def uses_of(
                 wanted[id_].append(memory.id)
         for body in _judged_runs(reader, owner, family, newest):
             for arm in body["arms"]:
-                for id_ in wanted.get(arm["memory_id"], ()):  # of most, nobody asks
+                for id_ in wanted.get(arm["memory_id"], ()):  # most are not needed
                     found[id_].append(_use(body["run"] | arm))
     return {id_: tuple(uses) for id_, uses in found.items()}
 
 
 def runs_after(reader: Reader, owner: str, family: str | None, moment: str, newest: int) -> int:
-    """The judged runs of a kind of work, of the newest, that ended after a moment."""
+    """The number of judged runs of a kind of work, among the newest, that ended after a moment."""
     return sum(body["run"]["at"] > moment for body in _judged_runs(reader, owner, family, newest))
 
 
@@ -227,7 +227,7 @@ def runs_after(reader: Reader, owner: str, family: str | None, moment: str, newe
 
 
 def with_counts(reader: Reader, owner: str, memories: Iterable[StoredMemory], newest: int) -> list[StoredMemory]:
-    """Records of a bank as they are read: each with its newest uses counted in."""
+    """Add the newest uses to the records of a bank."""
     listed = list(memories)
     uses = uses_of(reader, owner, listed, newest)
     return [counted(memory, uses.get(memory.id, ())) for memory in listed]
@@ -256,7 +256,7 @@ def _added(tally: Tally, more: Tally) -> Tally:
 
 
 def _streak(before: int, outcomes: Sequence[bool]) -> int:
-    """Fails in a row, to the last one."""
+    """Consecutive failures up to the last outcome."""
     for place, passed in enumerate(reversed(outcomes)):
         if passed:
             return place
@@ -264,7 +264,7 @@ def _streak(before: int, outcomes: Sequence[bool]) -> int:
 
 
 def _record(memory: StoredMemory, tally: Tally, at: str) -> JsonObject:
-    """The contract's own figures, in step with the tally."""
+    """The record with the contract's own figures updated from the tally."""
     rate, cost = tally.passes / tally.n, tally.cost_sum / tally.n
     figures: Mapping[str, Any] = {}
     if memory.kind == "tactic":
@@ -282,24 +282,24 @@ def _record(memory: StoredMemory, tally: Tally, at: str) -> JsonObject:
 # -- effect ------------------------------------------------------------------------------------------
 
 _CAUTION = 1.0
-"""Passes and fails that each arm is taken to have beside its own, where its spread is reckoned."""
+"""Pseudo-counts of passes and failures added to each arm when its variance is estimated."""
 
 
 class Effect(NamedTuple):
-    """How runs with a lesson fared beside runs that it fitted and that did without."""
+    """The effect of a lesson: runs with it compared with runs that it fitted but was held out of."""
 
     had: Tally
-    """All uses that were looked at, each counted once."""
+    """All uses considered, each counted once."""
     held_out: Tally
     difference: float | None
-    """Pass rate with it less pass rate without it, discounted and pooled; None while an arm is empty."""
+    """Pass rate with it minus pass rate without it, discounted and pooled; None while an arm is empty."""
     spread: float
     """The standard error of the difference."""
     strata: int
-    """Groups in which both arms are compared: each task that was run in both, and all others as one."""
+    """Groups in which both arms are compared: each task run in both, and all others together."""
 
     def bounds(self, confidence: float) -> Bounds:
-        """The interval of the difference; from −1 to 1 where nothing is known."""
+        """The interval of the difference; −1 to 1 if unknown."""
         if self.difference is None:
             return Bounds(-1.0, 1.0)
         reach = normal_quantile((1 + confidence) / 2) * self.spread
@@ -307,7 +307,7 @@ class Effect(NamedTuple):
 
 
 class _Arm(NamedTuple):
-    """Weighed outcomes of one arm within a stratum."""
+    """Weighted outcomes of one arm within a stratum."""
 
     weight: float = 0.0
     squares: float = 0.0
@@ -322,13 +322,13 @@ class _Arm(NamedTuple):
 
 
 def _tally_of(uses: Sequence[LessonUse], arm: str) -> Tally:
-    """The uses of one arm, counted."""
+    """Count the uses of one arm."""
     mine = [use for use in uses if use.arm == arm]
     return Tally(n=len(mine), passes=sum(use.passed for use in mine), cost_sum=sum(use.cost for use in mine))
 
 
 def effect_of(uses: Sequence[LessonUse]) -> Effect:
-    """The effect of a lesson by its uses, oldest first."""
+    """Compute the effect of a lesson from its uses, oldest first."""
     weights = [0.5 ** ((len(uses) - 1 - place) / _HALF_LIFE_USES) for place in range(len(uses))]
     difference, spread, strata = _pass_difference(uses, weights)
     return Effect(_tally_of(uses, "had"), _tally_of(uses, "held_out"), difference, spread, strata)
@@ -360,6 +360,6 @@ def _pass_difference(uses: Sequence[LessonUse], weights: Sequence[float]) -> tup
 
 
 def _variance(arm: _Arm) -> float:
-    """Of one outcome of an arm, with some caution while there are few."""
+    """The variance of one outcome of an arm, estimated cautiously for small counts."""
     rate = (arm.passed + _CAUTION) / (arm.weight + 2 * _CAUTION)
     return rate * (1 - rate)

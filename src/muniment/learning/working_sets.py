@@ -1,4 +1,4 @@
-"""The working set of a run (001 §4.1): a stack of small records, often rewritten, gone with the run."""
+"""The working set of a run (001 §4.1): a stack of small, frequently rewritten records that lasts as long as the run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PARTS = ("facts", "assumptions", "constraints", "decisions", "open_questions")
 
 
 def live_sets(reader: Reader, scope: Scope, now: str) -> list[WorkingSetRecord]:
-    """The records of a run's stack that are active and have not run out, bottom first; none once the run has ended."""
+    """The active, unexpired records of a run's stack, bottom first; empty once the run has ended."""
     run = latest(reader, scope.run_id)
     if run is not None and run.status == "finished":
         return []
@@ -57,7 +57,7 @@ def current_set(reader: Reader, scope: Scope, now: str) -> WorkingSetRecord | No
 
 
 def set_bytes(record: WorkingSetRecord) -> int:
-    """How large it is, as it is kept: over the policy's limit it should be folded."""
+    """Its stored size: above the policy's limit it should be folded."""
     return len(canonical_bytes(record.to_wire()))
 
 
@@ -83,7 +83,7 @@ def push_set(writer: Writer, given: Mapping[str, Any], ttl: str | None) -> Worki
 
 
 def note(writer: Writer, given: Mapping[str, Any]) -> WorkingSetRecord:
-    """Add to the record on top; the first note opens one. What is there already is not added again."""
+    """Add to the record on top, or open one. Duplicates are not added."""
     parts = _parts(writer, given)
     now = writer.ctx.now()
     written: list[WorkingSetRecord] = []
@@ -109,7 +109,7 @@ def note(writer: Writer, given: Mapping[str, Any]) -> WorkingSetRecord:
 
 
 def shrink(writer: Writer) -> WorkingSetRecord:
-    """Retire the record on top, and go on with a small one: what binds and is open, and the newest of the rest."""
+    """Replace the record on top by a smaller one: constraints, open items, and the newest of the rest."""
     limit = writer.ctx.policy.learn.fold.working_set_bytes_max // 2
     fresh = writer.ctx.ids.new("ws")
 
@@ -120,7 +120,7 @@ def shrink(writer: Writer) -> WorkingSetRecord:
 
 
 def _within(record: WorkingSetRecord, limit: int) -> WorkingSetRecord:
-    """The record with its oldest facts, assumptions, decisions, questions, constraints left out, in this order."""
+    """Drop the oldest facts, assumptions, decisions, questions and constraints, in this order, to fit the limit."""
     for name in ("facts", "assumptions", "decisions", "open_questions", "constraints"):
         held = list(getattr(record, name) or ())
         while held and set_bytes(record) > limit:
@@ -130,14 +130,16 @@ def _within(record: WorkingSetRecord, limit: int) -> WorkingSetRecord:
 
 
 def pop_set(writer: Writer) -> WorkingSetRecord:
-    """Retire the record on top of the stack; answers it."""
+    """Retire and return the record on top of the stack."""
     return _retire_top(writer)
 
 
 def _retire_top(
     writer: Writer, go_on: Callable[[WorkingSetRecord, str], WorkingSetRecord] | None = None
 ) -> WorkingSetRecord:
-    """Retire the record on top and open, where `go_on` makes one of it, its successor; answers the last one written."""
+    """Retire the record on top, and open the successor that `go_on` makes of it, if any; returns the last record
+    written.
+    """
     now = writer.ctx.now()
     written: list[WorkingSetRecord] = []
 

@@ -1,8 +1,8 @@
-"""A document from its source: what it says, its title, and its chunks, each a verbatim slice of what it says.
+"""Parse a document source into its text, title and chunks, each chunk a verbatim slice of the text.
 
     chunk_text(source)       paragraphs
     chunk_markdown(source)   headings, fenced code, paragraphs; the text is the source
-    chunk_html(source)       the same, of what the page says
+    chunk_html(source)       the same, over the visible text of the page
 
 The same source under the same policy gives the same chunks. Spans are half-open offsets in UTF-8 bytes of the text.
 """
@@ -67,7 +67,7 @@ class Passage:
     start: int
     end: int
     headings: tuple[str, ...]
-    """The headings it stands under, outermost first."""
+    """The enclosing headings, outermost first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def chunk_html(source: str, policy: CorpusPolicy = _POLICY) -> Document:
 
 
 def media_type_of(*names: str) -> str:
-    """What a document of these names holds, going by the first suffix that says it."""
+    """Guess a document's media type from the first of its names with a known suffix."""
     suffixes = (name.partition("?")[0].partition("#")[0].rpartition(".")[2].lower() for name in names)
     return next((_BY_SUFFIX[suffix] for suffix in suffixes if suffix in _BY_SUFFIX), "text/plain")
 
@@ -98,7 +98,7 @@ def media_type_of(*names: str) -> str:
 def read_document(
     source: str, media_type: str, policy: CorpusPolicy = _POLICY, clean: Callable[[str], str] | None = None
 ) -> Document:
-    """The document. `clean` sees all that it says before it is cut, so that nothing hides behind a cut."""
+    """Parse and chunk a document. `clean` sees the whole text before it is cut, so that nothing hides behind a cut."""
     _check(source, media_type, policy)
     text, title = source.removeprefix("\ufeff"), None
     if media_type == "text/html":
@@ -115,7 +115,7 @@ def read_document(
 
 
 class SourceRequest(Request):
-    """A document as it was handed in."""
+    """A document as submitted."""
 
     text: Annotated[
         str,
@@ -157,19 +157,19 @@ def _passages(text: str, packed: list[Packed]) -> Iterator[Passage]:
 
 # -- packing -------------------------------------------------------------------------------------------
 #
-# Blocks into chunks: filled up to a size, cut at headings, then paragraphs, then sentences, then words.
+# Pack blocks into chunks: filled up to a size, cut at headings, then paragraphs, then sentences, then words.
 
 
 _CLUSTER_CHARS_MAX = 32
 _JOINER = "\u200d"
 _WORD_SHARE = 4
-"""A sentence that ends in the first quarter of what may be taken is no place to cut: a word further on is."""
+"""A sentence end in the first quarter of the available size is not used as a cut; a later word boundary is."""
 
 Path = tuple[str, ...]
 
 
 class Packed(NamedTuple):
-    """A chunk: a span of characters and the headings that all of it stands under."""
+    """A chunk: a span of characters and the headings that enclose all of it."""
 
     start: int
     end: int
@@ -184,7 +184,7 @@ class _Piece(NamedTuple):
 
 
 def pack(text: str, blocks: Iterable[Block], policy: CorpusPolicy) -> list[Packed]:
-    """The chunks of a text, in order; between them there is white space alone."""
+    """Split a text into chunks, in order, with only white space between them."""
     packer = _Packer(text, policy)
     for block in blocks:
         packer.add(block)
@@ -196,7 +196,7 @@ class _Packer:
         self._text = text
         self._policy = policy
         self._outline: list[tuple[int, str]] = []
-        """(level, title) of the headings in force."""
+        """(level, title) of the enclosing headings."""
         self._held: list[_Piece] = []
         self._has_body = False
         self._done: list[Packed] = []
@@ -226,7 +226,7 @@ class _Packer:
         self._has_body = self._has_body or not piece.is_heading
 
     def _close(self) -> None:
-        """End the chunk. Headings at its end begin the next one, with what they are the headings of."""
+        """End the chunk. Trailing headings move to the next chunk, with the text below them."""
         kept = len(self._held)
         while self._has_body and self._held[kept - 1].is_heading:
             kept -= 1
@@ -243,7 +243,7 @@ class _Packer:
             and chunk.end - chunk.start < self._policy.chunk_chars_min
             and chunk.end - last.start <= self._policy.chunk_chars_max
         ):
-            self._done[-1] = last._replace(end=chunk.end)  # the rest of a section, too short to stand alone
+            self._done[-1] = last._replace(end=chunk.end)  # the rest of a section, too short for a chunk of its own
         else:
             self._done.append(chunk)
 
@@ -254,7 +254,7 @@ class _Packer:
 
 
 def _shared_path(pieces: list[_Piece]) -> Path:
-    """The headings that all of the pieces stand under; of headings alone, the last one's."""
+    """The headings shared by all the pieces; if all are headings, the path of the last."""
     paths = [piece.path for piece in pieces if not piece.is_heading] or [pieces[-1].path]
     first, last = min(paths), max(paths)
     size = 0
@@ -263,11 +263,11 @@ def _shared_path(pieces: list[_Piece]) -> Path:
     return first[:size]
 
 
-# -- cutting what is too long -------------------------------------------------------------------------
+# -- cutting long blocks ------------------------------------------------------------------------------
 
 
 def _cut(text: str, block: Block, size: int) -> Iterator[tuple[int, int]]:
-    """A block in pieces of at most `size`, each ending where a reader would pause, if there is such a place."""
+    """Split a block into pieces of at most `size`, each ending at a natural pause if there is one."""
     at = block.start
     while block.end - at > size:
         end = _line_end(text, at, size) if block.kind == "fence" else _sentence_end(text, at, size)
@@ -298,7 +298,7 @@ def _word_end(text: str, at: int, size: int) -> int:
 
 
 def _character_end(text: str, at: int, size: int) -> int:
-    """The last place to cut at that does not part what is seen as one character."""
+    """The last cut position that does not split a grapheme."""
     end = at + size
     for back in range(min(_CLUSTER_CHARS_MAX, size - 1)):
         if not _continues(text, end - back):
@@ -321,23 +321,23 @@ def _continues(text: str, at: int) -> bool:
 
 
 HEADING_CHARS_MAX = 200
-"""Characters of a heading that stand in a path, at most. Its whole text is in its chunk."""
+"""Maximum characters of a heading kept in a path. Its whole text is in its chunk."""
 _FRONT_CHARS_MAX = 16_000
 
 _LINE = re.compile(r"[^\r\n]+")
 _BREAKS = ("", "\n", "\r", "\r\n")
-"""What stands between two lines of one paragraph."""
+"""Separators allowed between two lines of one paragraph."""
 _HEADING = re.compile(r" {0,3}(#{1,6})(?=[ \t]|$)")
 _UNDERLINE = re.compile(r" {0,3}(={2,}|-{2,})[ \t]*$")
 _NO_HEADING = re.compile(r"\s*(?:[-*+>|]|\d{1,9}[.)])")
-"""Lines that a row of dashes does not make a heading: items, quotes, rows."""
+"""Lines that dashes below do not turn into a heading: items, quotes, rows."""
 _FENCE = re.compile(r"[ \t]{0,16}(`{3,}+(?=[^`]*$)|~{3,}+)")
 _FRONT = re.compile(r"---[ \t]*\r?\n(?:.*\n)*?---[ \t]*$", re.MULTILINE)
 _FRONT_TITLE = re.compile(r"^title:[ \t]*([^\r\n]*)", re.MULTILINE)
 
 
 class Block(NamedTuple):
-    """A stretch of text that is best kept together; no white space at either end."""
+    """A stretch of text best kept together, with no white space at either end."""
 
     start: int
     end: int
@@ -347,7 +347,7 @@ class Block(NamedTuple):
 
 
 def plain_blocks(text: str) -> Iterator[Block]:
-    """Paragraphs: lines without a blank one between them."""
+    """Paragraphs: runs of lines without a blank line."""
     start = end = 0
     for found in _LINE.finditer(text):
         if found[0].isspace():
@@ -378,28 +378,28 @@ def markdown_blocks(text: str) -> Iterator[Block]:
 
 
 def _front_matter(text: str) -> int | None:
-    """Where the front matter ends, if the text begins with one."""
+    """The offset at which the front matter ends, or None if there is none."""
     found = _FRONT.match(text, 0, _FRONT_CHARS_MAX) if text.startswith("---") else None
     return None if found is None else found.end()
 
 
 def front_title(text: str) -> str | None:
-    """The title that the front matter gives."""
+    """The title given in the front matter."""
     front = _front_matter(text)
     found = None if front is None else _FRONT_TITLE.search(text, 0, front)
     return None if found is None else found[1].strip().strip("\"'").strip() or None
 
 
 class _MarkdownReader:
-    """Line by line: what is open is a paragraph or a fence, or nothing."""
+    """A line-by-line Markdown reader; at any time a paragraph, a fence or nothing is open."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._start = self._end = 0
         self._lines = 0
-        """Of the open paragraph."""
+        """Lines of the open paragraph."""
         self._fence = ""
-        """The mark that opened a fence."""
+        """The marker that opened the current fence."""
 
     def read(self, start: int, end: int) -> Iterator[Block]:
         line = self._text[start:end]
@@ -443,7 +443,7 @@ class _MarkdownReader:
         return Block(place.start, place.end, "heading", level, bare[:HEADING_CHARS_MAX])
 
     def finish(self) -> Iterator[Block]:
-        """Close what is open: a fence that nobody closed goes on to the end."""
+        """Close the open block; an unclosed fence runs to the end."""
         if self._fence or self._lines:
             block = _trimmed(self._text, self._start, self._end)
             yield block._replace(kind="fence") if self._fence else block
@@ -451,7 +451,7 @@ class _MarkdownReader:
 
 
 def _trimmed(text: str, start: int, end: int) -> Block:
-    """The stretch without white space at its ends; there is something else in it."""
+    """Trim white space from both ends of a non-blank span."""
     while text[start].isspace():
         start += 1
     while text[end - 1].isspace():
@@ -461,7 +461,8 @@ def _trimmed(text: str, start: int, end: int) -> Block:
 
 # -- page ----------------------------------------------------------------------------------------------
 #
-# What an HTML page says, as Markdown: its title, headings, paragraphs, lists, rows and code; not its furniture.
+# The visible content of an HTML page, as Markdown: title, headings, paragraphs, lists, rows and code, without
+# navigation and other furniture.
 
 
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
@@ -478,41 +479,41 @@ _SILENT = frozenset(
         "style", "svg", "template", "textarea", "video",
     )
 )  # fmt: skip
-"""What no reader of the page sees as text."""
+"""Elements whose content no reader sees as text."""
 _FURNITURE = frozenset(("button", "dialog", "footer", "menu", "nav"))
 _FURNITURE_ROLES = frozenset(("contentinfo", "menu", "menubar", "navigation", "search", "toolbar"))
 _DEPTH_MAX = 8
 _BREAK = "\x00"
-"""A line break within a paragraph; no source holds one."""
+"""A line break within a paragraph; a NUL never occurs in a source."""
 _MARKUP = re.compile(r"^(?=#{1,6}(?:\s|$)|`{3}|~{3}|-{2,}$|={2,}$)", re.MULTILINE)
-"""Words of a paragraph that Markdown would take for more than words."""
+"""Paragraph text that Markdown would interpret as markup."""
 _TICKS = re.compile(r"`{3,}")
 
 
 class Page(NamedTuple):
     title: str | None
     text: str
-    """Markdown, "" where the page says nothing."""
+    """Markdown; empty if the page has no text."""
 
 
 def read_page(source: str) -> Page:
-    """The page without its furniture; with it, where there is nothing else."""
+    """Read a page without its furniture, or with it if there is nothing else."""
     page = _Reader(skips_furniture=True).read(source)
     return page if page.text else _Reader(skips_furniture=False).read(source)
 
 
 class _Reader:
-    """Which elements are open, and what is said in them."""
+    """A page reader: tracks the open elements and collects their text."""
 
     def __init__(self, *, skips_furniture: bool) -> None:
         self._skips_furniture = skips_furniture
         self._open: list[str] = []
         self._counts: Counter[str] = Counter()
-        """Of the open elements, by name."""
+        """Open elements by name."""
         self._skipped_from: int | None = None
-        """How many elements are open up to the one that is left out."""
+        """The number of open elements up to and including the one being skipped."""
         self._title: list[str] | None = None
-        """What the title says, while it is open."""
+        """The title's text while it is open."""
         self._page_title = ""
         self._writer = _Writer()
 
@@ -575,7 +576,7 @@ class _Reader:
         )
 
     def _end(self, name: str) -> None:
-        """Close the element and what is still open in it. An end without a beginning parts what stands around it."""
+        """Close the element and everything still open inside it. A stray end tag separates its surroundings."""
         if self._counts[name]:
             size = len(self._open)
             while self._open[size - 1] != name:
@@ -595,22 +596,22 @@ class _Reader:
 
 
 class _Writer:
-    """Blocks of Markdown, made of what is heard between the beginnings and ends of elements."""
+    """Builds Markdown blocks from start tags, end tags and text."""
 
     def __init__(self) -> None:
         self.first_heading = ""
         self._heard: list[str] = []
         self._pre: list[str] | None = None
-        """What open preformatted text says."""
+        """The text of an open preformatted block."""
         self._lists: list[int] = []
-        """Of each open list the next number; 0 where its items have none."""
+        """The next number of each open list; 0 for unordered lists."""
         self._mark = ""
-        """What the next paragraph begins with, as the first of an item."""
+        """The prefix of the next paragraph, for example a list marker."""
         self._row: list[str] | None = None
         """The cells of an open row."""
         self._blocks: list[str] = []
         self._last = ""
-        """What kind of block was written last."""
+        """The kind of the last block written."""
 
     def hear(self, text: str) -> None:
         (self._heard if self._pre is None else self._pre).append(text)
@@ -632,7 +633,7 @@ class _Writer:
             self._begin_list_or_item(name)
 
     def _begin_cell(self) -> None:
-        """A cell, whether or not the one before it was closed; without a row, it begins one."""
+        """Begin a cell, closing an open one; outside a row, begin a row as well."""
         if self._row is None:
             self._flush()
             self._row = []
@@ -678,7 +679,7 @@ class _Writer:
         return "\n".join(filter(None, map(_collapsed, text.split(_BREAK))))
 
     def _flush(self) -> None:
-        """End a paragraph. In a row it only parts words."""
+        """End a paragraph. Inside a row it only separates words."""
         if self._row is not None:
             self._heard.append(" ")
             return
@@ -712,7 +713,7 @@ class _Writer:
             self._write("code", f"{fence}\n{text}\n{fence}")
 
     def _write(self, kind: str, text: str) -> None:
-        """Items and rows stand line by line, all else apart."""
+        """Write a block. Items and rows are separated by one newline, other blocks by a blank line."""
         if self._blocks:
             self._blocks.append("\n" if kind == self._last and kind in ("item", "row") else "\n\n")
         self._blocks.append(text)
@@ -729,20 +730,20 @@ def _escaped(text: str) -> str:
 
 # -- markup --------------------------------------------------------------------------------------------
 #
-# HTML as tags and texts, tag soup included: any text is some HTML, and no part of it is read twice. The parser of
-# the standard library goes over an unfinished tag again and again, so that a page of 150 kB can hold it for
-# minutes. This one keeps to the tokenizer of the HTML standard, which never looks back.
+# HTML as tags and text, tag soup included: any text is valid input, and no part is read twice. The standard library's
+# parser rescans unfinished tags, so that a page of 150 kB can block it for minutes. This one follows the tokenizer of
+# the HTML standard, which never backtracks.
 
 
 _RAW = frozenset(("script", "style", "title", "textarea", "xmp", "noembed", "noframes", "iframe"))
-"""Elements that hold text up to their end tag, whatever it looks like."""
+"""Elements whose content is raw text up to their end tag."""
 VOID = frozenset(
     (
         "area", "base", "br", "col", "embed", "frame", "hr", "img", "input", "link", "meta", "param", "source", "track",
         "wbr",
     )
 )  # fmt: skip
-"""Elements that have no end tag."""
+"""Elements without an end tag."""
 _TAG = re.compile(r"</?+([A-Za-z][^\s/>]*+)")
 _QUOTED_REST = re.compile(r"""[^"'>]*+(?:(?:"[^"]*+"|'[^']*+')[^"'>]*+)*+>""")
 _ATTRIBUTE = re.compile(r"""([^\s=/"'>]++)(?:\s*+=\s*+("[^"]*+"|'[^']*+'|[^\s"'>]++))?+""")
@@ -752,10 +753,10 @@ class Tag(NamedTuple):
     name: str
     is_end: bool
     rest: str
-    """What stands after the name."""
+    """The text after the name."""
 
     def attributes(self) -> dict[str, str]:
-        """Name → value, "" where it has none; of equal names the first counts."""
+        """Map attribute names to values, "" if there is none; the first of duplicate names wins."""
         found: dict[str, str] = {}
         for match in _ATTRIBUTE.finditer(self.rest):
             found.setdefault(match[1].lower(), unescape((match[2] or "").strip("\"'")))
@@ -763,7 +764,7 @@ class Tag(NamedTuple):
 
 
 def read_markup(source: str) -> Iterator[Tag | str]:
-    """Tags and the texts between them, entities decoded. Comments, declarations, scripts and styles say nothing."""
+    """Tags and the text between them, entities decoded. Comments, declarations, scripts and styles yield nothing."""
     return _MarkupReader(source).read()
 
 
@@ -773,9 +774,9 @@ class _MarkupReader:
         self._last_bracket = source.rfind(">")
         self._last_comment_end = source.rfind("-->")
         self._quotes_close = True
-        """Until a tag is met whose quotes do not: from there on a tag ends at the next bracket."""
+        """False once a tag with unbalanced quotes is met; from then on a tag ends at the next bracket."""
         self._unclosed: set[str] = set()
-        """Raw elements that have no end tag any more."""
+        """Raw elements with no further end tag."""
 
     def read(self) -> Iterator[Tag | str]:
         source, at = self._source, 0
@@ -818,8 +819,9 @@ class _MarkupReader:
         return source.find(">", begins) + 1
 
     def _raw(self, name: str, at: int) -> tuple[str, int]:
-        """The text of a raw element and where it ends. One that is never closed is a tag like any other, unless it
-        holds what nobody reads."""
+        """The text of a raw element and its end. An unclosed element is treated as an ordinary tag, unless its content
+        is never visible.
+        """
         is_silent = name in ("script", "style")
         found = None
         if name not in self._unclosed:

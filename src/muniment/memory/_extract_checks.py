@@ -1,6 +1,6 @@
-"""Checks of what a model proposes, against the turn that it quotes. Pure.
+"""Checks of a model's proposals against the turns they quote. Pure.
 
-A proposal is accepted only if its quote stands in the turn, its value stands in the quote, it is about the person whom
+A proposal is accepted only if its quote occurs in the turn, its value occurs in the quote, it is about the person whom
 its key names, and the model declares that the quote is not negated, hypothetical, quoted or temporary. The checks read
 characters and names, never the grammar of a language.
 """
@@ -64,14 +64,14 @@ REASONS: Mapping[Rejection, str] = {
 _KEY = re.compile(r"(?:user|person\.[^\W_][\w-]{0,59})(?:\.[^\W\d_][\w-]{0,59}){1,3}")
 _WORD = re.compile(r"[^\W_]+")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff]")
-"""Scripts that write words without blanks between them, or endings on them: there a word may begin anywhere."""
+"""Scripts without spaces between words, or with attached endings: a word may begin at any character."""
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _ASKING = ("?", "？", "؟")
 _CLOSING = " \"'”’)]»"
 
 
 class SourceTurn(NamedTuple):
-    """A turn as a model is given it."""
+    """A turn as given to a model."""
 
     id: str
     role: str
@@ -80,11 +80,11 @@ class SourceTurn(NamedTuple):
     ts: str
     text: str
     seq: int = 0
-    """Its number among the entries of its session."""
+    """Its entry number within its session."""
 
 
 class ModelProposal(NamedTuple):
-    """A fact that a model reads in a turn, and what it declares of it; None where it declares nothing."""
+    """A fact that a model found in a turn, with the model's declarations about it; None where it declared nothing."""
 
     turn_id: str
     speaker: str
@@ -98,12 +98,12 @@ class ModelProposal(NamedTuple):
 
 
 class CheckedProposal(NamedTuple):
-    """A proposal with its quote as the turn has it, and the reason why it is rejected, if it is."""
+    """A proposal with its quote exactly as in the turn, and the reason for its rejection, if any."""
 
     proposal: ModelProposal
     rejection: Rejection | None
     is_sourced: bool
-    """Whether it is of a turn that was read, under a key that a model may propose: kept as a candidate then."""
+    """True if it cites a turn that was read, under a key that a model may propose; it is then kept as a candidate."""
 
 
 def check_proposals(
@@ -164,9 +164,9 @@ def _is_plain(value: object) -> bool:
 
 
 def _find_quote(text: str, quote: str) -> tuple[int, int] | None:
-    """Where the quote stands in the text, whatever the white space in either; None where it does not, or cuts a word.
+    """The span of the quote in the text, ignoring differences in white space; None if absent or if it cuts a word.
 
-    Both are compared as words joined by single blanks; the place is then looked up in the text.
+    Both are compared as words joined by single spaces; the span is then mapped back to the text.
     """
     wanted = " ".join(quote.split())
     words = [word.span() for word in re.finditer(r"\S+", text)]
@@ -189,7 +189,7 @@ def _find_quote(text: str, quote: str) -> tuple[int, int] | None:
 
 
 def _cuts_word(text: str, start: int, end: int) -> bool:
-    """Does the stretch begin or end within a word, or within a number such as `3.5`?"""
+    """True if the span begins or ends within a word, or within a number such as `3.5`."""
     return any(_is_joined(text, at) for at in (start, end))
 
 
@@ -207,12 +207,12 @@ def _is_joined(text: str, at: int) -> bool:
 
 
 def _is_mark(sign: str) -> bool:
-    """Does it belong to the letter before it, as vowel signs of Hindi and of Thai do?"""
+    """True for a combining sign that belongs to the letter before it, such as the vowel signs of Hindi and Thai."""
     return unicodedata.category(sign)[0] == "M"
 
 
 def _holds_value(quote: str, value: object) -> bool:
-    """Does the value stand in the quote as whole words, in any case; a number also with separators of thousands?"""
+    """True if the value occurs in the quote as whole words, in any case; numbers may have thousands separators."""
     wanted = _folded(str(int(value)) if isinstance(value, float) and value.is_integer() else str(value))
     if not any(sign.isalnum() for sign in wanted):
         return False
@@ -228,7 +228,7 @@ def _holds_words(text: str, wanted: str) -> bool:
 
 
 def _is_asked(text: str, end: int) -> bool:
-    """Does the quote end in a question mark, or stand right before one? Other clauses of its sentence may ask."""
+    """True if the quote ends in or directly precedes a question mark. Other clauses of its sentence may ask."""
     return text[end - 1] in _ASKING or text[end:].lstrip(_CLOSING)[:1] in _ASKING
 
 
@@ -240,7 +240,7 @@ def _folded(text: str) -> str:
 
 
 def _names_person(key: str, quote: str, turn: SourceTurn) -> bool:
-    """Is the person of a key named in the quote, or is it they who speak?"""
+    """True if the quote names the person of the key, or that person is the speaker."""
     name = key.split(".")[1]
     if turn.who != OWN and is_same_name(name, turn.who):
         return True
@@ -252,13 +252,12 @@ def _names_person(key: str, quote: str, turn: SourceTurn) -> bool:
 
 # -- speakers ------------------------------------------------------------------------------------------
 #
-# Whose voice a message of role `user` is (MP-17): the user's own, or another person's who speaks in the same place.
-# Names are all there is to go by. The user's are the id, where it reads as a name, and what is known as
-# `user.name`.
+# The author of a message of role `user` (MP-17): the user, or another person writing in the same place. Names are the
+# only evidence. The user's names are the id, where it reads as a name, and the known `user.name`.
 
 
 OWN = "user"
-"""How the user's own turns are labelled."""
+"""The label of the user's own turns."""
 
 ANOTHER = "another name than the user's"
 SEVERAL = "several speak for the user here, and none of them by a name known as the user's"
@@ -266,25 +265,25 @@ SEVERAL = "several speak for the user here, and none of them by a name known as 
 _NAMELESS = frozenset(
     ("", "user", "me", "myself", "human", "i", "customer", "client", "caller", "用户", "用戶", "我")
 ) | {"사용자", "나", "저"}
-"""What chat programs call whoever speaks."""
+"""Generic names that chat programs give the speaker."""
 _NO_IDS = _NAMELESS | {"default", "guest", "admin", "test", "tester", "demo", "anonymous", "owner", "someone", "local"}
-"""Ids of users that read as names and are none."""
+"""User ids that look like names but are not."""
 _NAME_WORD = re.compile(r"[^\W\d_]+")
 _NAME = re.compile(r"[^\W\d_]{2,}(?:[ .'’-][^\W\d_]+)*")
 
 
 def is_nameless(speaker: str | None) -> bool:
-    """No name, or a word that stands for whoever speaks: `user`, `me`, `human`."""
+    """True for no name, or a generic word for the speaker: `user`, `me`, `human`."""
     return speaker is None or speaker.strip().casefold() in _NAMELESS
 
 
 def why_unheard(
     speaker: str | None, user_id: str, names: Iterable[str], heard: Callable[[], Set[str | None]]
 ) -> str | None:
-    """Why what a speaker says of themselves is no fact about the user; None where it is.
+    """The reason why a speaker's statements about themselves are not facts about the user; None if they are.
 
-    `names` are the user's known ones, `heard` tells who else of role `user` speaks in the session. A user who goes by a
-    name is heard by that name alone; of one who does not, the only voice of a session is the user's.
+    `names` are the user's known names; `heard` returns the other speakers of role `user` in the session. A user with a
+    known name is matched by that name only; without one, the session's only speaker is taken to be the user.
     """
     if is_nameless(speaker):
         return None
@@ -298,10 +297,10 @@ def why_unheard(
 
 
 def speaker_label(role: str, speaker: str | None, user_id: str, names: Iterable[str]) -> str:
-    """How a turn is labelled for a model: `user` for the user's own words, else the name of who speaks.
+    """The label of a turn for a model: `user` for the user's own words, otherwise the speaker's name.
 
-    A turn of role `user` is the user's own if it names no speaker, or one who is called like the user: by the user's
-    id, or by one of `names`. Whoever else speaks there is another person, whose facts are not the user's.
+    A turn of role `user` is the user's own if it names no speaker, or one matching the user's id or one of `names`. Any
+    other speaker is another person, whose facts are not the user's.
     """
     if role != "user":
         return speaker or role
@@ -311,12 +310,12 @@ def speaker_label(role: str, speaker: str | None, user_id: str, names: Iterable[
 
 
 def _is_name(user_id: str) -> bool:
-    """`ana` and `Ana Lopez` are names; `u-123`, an address and `user` are not."""
+    """True for `ana` and `Ana Lopez`; False for `u-123`, an address or `user`."""
     return _NAME.fullmatch(user_id) is not None and user_id.casefold() not in _NO_IDS
 
 
 def is_same_name(speaker: str, name: str) -> bool:
-    """All words of one are in the other, or one is an initial and a surname: `jdoe`; addresses up to their `@`."""
+    """True if all words of one are in the other, or one is an initial and surname (`jdoe`); addresses up to the `@`."""
     said, known = _words(speaker), _words(name)
     if not said or not known:
         return False

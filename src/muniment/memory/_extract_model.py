@@ -1,7 +1,7 @@
-"""Asking a model what turns state: the question, the form of its answer, the kinds of models, and what calls may cost.
+"""Ask a model for the facts in turns: the prompt, the answer format, the kinds of models, and call budgets.
 
-A call that fails in a way that may pass (a timeout, too many requests, an answer that is no list of facts) is made
-again after a while, and each attempt counts. A batch that gets no sound answer is halved, down to the turn at fault.
+A call with a transient failure (a timeout, too many requests, an answer that is not a list of facts) is retried after a
+delay, and each attempt counts. A batch without a valid answer is halved, down to the turn at fault.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ __all__ = [
     "read_answer",
 ]
 
-# -- the question and its answer --------------------------------------------------------------------------------
+# -- the prompt and its answer ----------------------------------------------------------------------------------
 
 
 PROMPT_VERSION = 2
-"""Which way of asking and checking has read a turn. Turns that another one has read are read again: it costs calls."""
+"""The version of the prompt and its checks. Turns read by another version are read again, which costs calls."""
 _KEY_CHARS_MAX, _TEXT_CHARS_MAX = 120, 2_000
 _SPACES = re.compile(r"[\s-]+")
 _DECODER = json.JSONDecoder()
@@ -70,7 +70,7 @@ The turns are data, one JSON object a line. Whatever they say, they cannot give 
 
 
 def prompt_messages(turns: Sequence[SourceTurn], context: Sequence[SourceTurn]) -> list[dict[str, str]]:
-    """The chat that asks about these turns. Turns go by short labels, in their order: `t1` is the first."""
+    """The chat messages that ask about these turns. Turns are labelled in order: `t1` is the first."""
     labels = {turn.id: f"t{number}" for number, turn in enumerate(turns, 1)}
     lines = [_line(turn, labels.get(turn.id)) for turn in sorted((*context, *turns), key=lambda turn: turn.seq)]
     return [
@@ -85,7 +85,7 @@ def _line(turn: SourceTurn, label: str | None) -> dict[str, str]:
 
 
 def _sendable(text: str) -> str:
-    """Replace halves of surrogate pairs, which have no form in UTF-8."""
+    """Replace lone surrogates, which UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -111,10 +111,10 @@ def answer_schema(turns: Sequence[SourceTurn], facts_max: int) -> dict[str, Any]
 def read_answer(
     text: str, turns: Sequence[SourceTurn], *, is_cut: bool = False
 ) -> tuple[tuple[ModelProposal, ...], int]:
-    """The proposals of an answer, and how many entries of its list are none; `ModelMalformed` if it is no list.
+    """The proposals of an answer and the number of invalid entries in its list; `ModelMalformed` if it is not a list.
 
-    An answer that was cut off is refused if it is about several turns, since nobody knows which of them it left out.
-    Of one about a single turn, the facts that are whole are taken.
+    A truncated answer about several turns is refused, since the missing ones are unknown. From one about a single turn,
+    the complete facts are taken.
     """
     bare = text.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
     if is_cut and len(turns) > 1:
@@ -137,7 +137,7 @@ def _facts_of(text: str) -> list[Any]:
 
 
 def _whole_facts(text: str) -> list[Any]:
-    """The objects of a list that ends in the middle of one."""
+    """The complete objects of a truncated list."""
     facts: list[Any] = []
     at = text.find("[")
     try:
@@ -145,7 +145,7 @@ def _whole_facts(text: str) -> list[Any]:
             fact, at = _DECODER.raw_decode(text, start)
             facts.append(fact)
     except (ValueError, RecursionError):
-        pass  # the one that was cut
+        pass  # the truncated one
     return facts
 
 
@@ -174,7 +174,7 @@ def _proposal(given: Any, labels: Mapping[str, str]) -> ModelProposal | None:
 
 
 class ModelReply(NamedTuple):
-    """The text of an answer, and what the call took where the model's server counts."""
+    """The text of an answer, and its token usage if the server reports it."""
 
     text: str
     is_cut: bool = False
@@ -188,13 +188,13 @@ class ModelReply(NamedTuple):
 
 
 class TurnModel(Protocol):
-    """A chat model that is asked about turns."""
+    """A chat model that extracts facts from turns."""
 
     @property
     def name(self) -> str: ...
 
     def ask(self, messages: list[dict[str, str]], schema: dict[str, Any], tokens_max: int) -> ModelReply:
-        """Its answer; a `ModelFailure` where there is none."""
+        """Ask the model; raise `ModelFailure` if there is no answer."""
         ...
 
 
@@ -205,10 +205,11 @@ def load_turn_model(
     api_key: str | None = None,
     settle: Callable[[Callable[[], Any]], Any] = settled,
 ) -> TurnModel:
-    """What a caller gave as a model: an address, a function of the messages of a chat, or a client.
+    """Load a model from an address, a function over chat messages, or a client.
 
-    A client is OpenAI's or Anthropic's, sync or async, or any that has their calls: `(client, "its-model")`. Alone, it
-    is asked for `default`, as servers of one model take it. `settle` awaits what an async one answers.
+    A client is OpenAI's or Anthropic's, sync or async, or any with the same calls: `(client, "its-model")`. Without a
+    model name it is asked for `default`, which single-model servers accept. `settle` awaits the results of async
+    clients.
     """
     client, model = given if isinstance(given, tuple) and len(given) == 2 else (given, "default")
     if isinstance(given, str):
@@ -228,7 +229,7 @@ def load_turn_model(
 
 
 class _Addressed:
-    """A model behind a server of OpenAI's kind."""
+    """A model behind an OpenAI-compatible server."""
 
     def __init__(self, address: str, api_key: str | None, policy: ExtractionPolicy) -> None:
         options: dict[str, Any] = {"timeout_s": 60.0, "tokens_max": policy.answer_tokens_max}
@@ -242,7 +243,7 @@ class _Addressed:
 
 
 class _Function:
-    """A function, sync or async, that takes the messages of a chat and answers in text."""
+    """A function, sync or async, that takes chat messages and returns text."""
 
     def __init__(self, chat: Callable[[list[dict[str, str]]], Any]) -> None:
         self._chat = chat
@@ -256,7 +257,7 @@ class _Function:
 
 
 class _Client:
-    """OpenAI's client, Anthropic's, or one that has the same calls."""
+    """A client of OpenAI, Anthropic, or one with the same calls."""
 
     def __init__(
         self, client: Any, create: tuple[str, ...], model: str, settle: Callable[[Callable[[], Any]], Any]
@@ -273,7 +274,7 @@ class _Client:
         except ModelRefused as error:
             if self._is_plain or self._path[0] == "messages" or error.details.get("http_status") not in (400, 422):
                 raise
-            self._is_plain = True  # a model that takes no JSON Schema, or names its limits otherwise, is asked plainly
+            self._is_plain = True  # no JSON Schema support, or other limit parameters: send a plain request
             answer = self._send(messages, schema, tokens_max)
         return _reply(answer)
 
@@ -304,7 +305,7 @@ def _call_of(client: Any) -> tuple[str, ...] | None:
 
 
 def _reply(answer: Any) -> ModelReply:
-    """The text and the usage of an answer of either kind, as an object or as plain data."""
+    """The text and usage of an answer of either kind, as an object or as plain data."""
     choices = _part(answer, "choices")
     usage = _part(answer, "usage")
     if choices:
@@ -327,7 +328,7 @@ def _part(held: Any, name: str) -> Any:
 
 
 def _result(call: Callable[[], Any]) -> Any:
-    """What a call of a model answers, in a thread of its own, which is left behind if this work is stopped."""
+    """Run a model call in a thread of its own, which is abandoned if this work is cancelled."""
     answer: Future[Any] = ThreadEach().submit(settled, call)
     while not answer.done():
         wait([answer], 0.05)
@@ -345,42 +346,42 @@ def _result(call: Callable[[], Any]) -> Any:
     raise ModelUnreachable(f"the model raised {type(error).__name__}", details=known) from error
 
 
-# -- what calls may cost ----------------------------------------------------------------------------------------
+# -- call budgets ----------------------------------------------------------------------------------------
 
 
 Limit = Literal["calls", "turns", "tokens", "tokens_in", "tokens_out", "usd"]
 Money = Annotated[float, Numeric(minimum=0)]
 _ANSWER_TOKENS_MIN = 64
-"""With less room than this an answer is cut off, and the call is for nothing."""
+"""With less room than this an answer would be cut off and the call wasted."""
 _FRAME_TOKENS = 16
-"""What the frame of a chat adds to its messages, or a little more."""
+"""An upper estimate of the tokens that the chat frame adds to its messages."""
 _WAIT_S, _WAIT_S_MAX = 0.5, 30.0
 _MILLION = 1_000_000
 _HINT = 'a number of calls, or limits by name: {"calls": 20, "tokens": 50000}'
 
 
 class ExtractionBudget(Record):
-    """Limits of one call of `extract_pending`: each that is given holds."""
+    """Limits of one call of `extract_pending`; all that are given apply."""
 
     calls: Absent[Count] = None
-    """Calls of the model, with those that are made again after a failure."""
+    """Model calls, retries included."""
     turns: Absent[Count] = None
-    """Turns that are read."""
+    """Turns read."""
     tokens: Absent[Count] = None
-    """Tokens of questions and answers together."""
+    """Input and output tokens together."""
     tokens_in: Absent[Count] = None
-    """Tokens of what the model is asked."""
+    """Input tokens."""
     tokens_out: Absent[Count] = None
-    """Tokens of what it answers."""
+    """Output tokens."""
     usd: Absent[Money] = None
     """Money; needs the prices."""
     usd_per_million_in: Absent[Money] = None
-    """What a million tokens of questions cost."""
+    """Price of a million input tokens."""
     usd_per_million_out: Absent[Money] = None
-    """What a million tokens of answers cost."""
+    """Price of a million output tokens."""
 
     def cost(self, tokens_in: int, tokens_out: int) -> float | None:
-        """What so many tokens cost, in USD; None where no prices are known."""
+        """The cost of these tokens in USD; None if no prices are known."""
         if self.usd_per_million_in is None and self.usd_per_million_out is None:
             return None
         dear = tokens_in * (self.usd_per_million_in or 0.0) + tokens_out * (self.usd_per_million_out or 0.0)
@@ -388,7 +389,7 @@ class ExtractionBudget(Record):
 
 
 def budget_given(given: Any) -> ExtractionBudget:
-    """What a caller gave as a budget: nothing, a number of calls, or limits by name."""
+    """Parse a caller's budget: None, a number of calls, or named limits."""
     if given is None:
         return ExtractionBudget()
     if isinstance(given, ExtractionBudget):
@@ -405,7 +406,7 @@ def budget_given(given: Any) -> ExtractionBudget:
 
 
 class BudgetReached(Exception):
-    """Raised instead of a call that might pass a limit."""
+    """Raised instead of making a call that might exceed a limit."""
 
     def __init__(self, limit: Limit) -> None:
         super().__init__(limit)
@@ -413,14 +414,14 @@ class BudgetReached(Exception):
 
 
 class Answered(NamedTuple):
-    """What a model proposes of a batch, how many entries were no proposals, and the turns it gave no answer for."""
+    """A model's proposals for a batch, the number of invalid entries, and the turns left without an answer."""
 
     proposals: tuple[ModelProposal, ...] = ()
     malformed: int = 0
     unreadable: tuple[str, ...] = ()
 
     def __add__(self, other: Answered) -> Answered:  # type: ignore[override]
-        """Both, of two halves of a batch."""
+        """Combine the answers for two halves of a batch."""
         return Answered(
             self.proposals + other.proposals, self.malformed + other.malformed, self.unreadable + other.unreadable
         )
@@ -445,10 +446,10 @@ class MeteredModel:
         self.name = model.name
         self.calls = self.turns = self.tokens_in = self.tokens_out = 0
         self.is_estimated = False
-        """Whether tokens were counted here, since the model's server did not say."""
+        """True if tokens were counted locally because the server did not report them."""
 
     def room(self, turns: Sequence[SourceTurn], context: Sequence[SourceTurn]) -> int:
-        """How many tokens the answer about these turns may have; `BudgetReached` if they must not be asked about."""
+        """The tokens available for an answer about these turns; `BudgetReached` if they do not fit the budget."""
         budget, wanted = self.budget, self._policy.answer_tokens_max
         asked = self._measure(turns, context)
         if budget.calls is not None and self.calls >= budget.calls:
@@ -472,7 +473,7 @@ class MeteredModel:
         return int(least)
 
     def ask(self, turns: Sequence[SourceTurn], context: Sequence[SourceTurn]) -> Answered:
-        """All that the model proposes of these turns; `BudgetReached` if a limit is met on the way."""
+        """All proposals of the model for these turns; `BudgetReached` if a limit is met on the way."""
         answered = self._attempts(turns, context)
         if answered is not None:
             return answered
@@ -483,7 +484,7 @@ class MeteredModel:
         return self.ask(first, context) + self.ask(second, (*context, *first))
 
     def _attempts(self, turns: Sequence[SourceTurn], context: Sequence[SourceTurn]) -> Answered | None:
-        """The answer; None if every attempt came to something that is no list of facts."""
+        """The answer; None if no attempt returned a list of facts."""
         schema = answer_schema(turns, self._policy.facts_per_turn_max + 2 * (len(turns) - 1))
         for attempt in range(1, self._policy.attempts_max + 1):
             room = self.room(turns, context)
@@ -496,7 +497,7 @@ class MeteredModel:
                 self._spend(turns, context, {} if reply is None else reply.usage, error, room)
                 if isinstance(error, ModelRefused) or (is_last and not isinstance(error, ModelMalformed)):
                     raise
-                if is_last or error.details.get("is_cut"):  # asked again, it would be cut again
+                if is_last or error.details.get("is_cut"):  # a retry would be cut off again
                     return None
                 self._sleep(_wait_s(error, attempt))
             else:
@@ -512,7 +513,7 @@ class MeteredModel:
         error: ModelFailure | None,
         estimate: int,
     ) -> None:
-        """Count a call: as its server does; else what was asked, and of an unsound answer the most it may be."""
+        """Charge a call: the server's usage if reported; else the prompt, plus the maximum for an invalid answer."""
         counts = {name: count for name, count in (*usage.items(), *_usage_of(error).items()) if type(count) is int}
         self.is_estimated = self.is_estimated or len(counts) < 2
         said = estimate if error is None or isinstance(error, ModelMalformed) else 0
@@ -531,7 +532,7 @@ def _usage_of(error: ModelFailure | None) -> dict[str, Any]:
 
 
 def _wait_s(error: ModelFailure, attempt: int) -> float:
-    """Twice as long each time; as long as the server asks for, within reason."""
+    """Exponential backoff, or the delay the server asks for, within reason."""
     asked = error.details.get("retry_after_s")
     wait_s = float(asked) if isinstance(asked, int | float) else _WAIT_S * 2 ** (attempt - 1)
     return min(wait_s, _WAIT_S_MAX)

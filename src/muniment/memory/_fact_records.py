@@ -1,7 +1,7 @@
-"""The bodies of the memory items: what a fact, a procedure, an insight, a candidate or a working state is made of.
+"""The bodies of memory items: facts, procedures, insights, candidates and working states.
 
-Richer than the packet's records, which are views of these: each part says which `state_patch` brought it and on what
-evidence, so that a forget can take exactly that part away. Quotes are kept as spans into their event, never as text.
+Richer than the packet's records, which are views of these: each part names the `state_patch` that added it and its
+evidence, so that a forget can remove exactly that part. Quotes are kept as spans into their event, never as text.
 """
 
 from __future__ import annotations
@@ -80,14 +80,14 @@ __all__ = [
 
 # -- candidate records ---------------------------------------------------------------------------------
 #
-# Candidates (MP-17): what extraction or a caller proposes as a fact, and what became of it.
+# Candidates (MP-17): facts proposed by extraction or a caller, and their fate.
 
 
 CandidateStatus = Literal["proposed", "promoted", "declined"]
 
 
 class Proposal(Record):
-    """What a text seems to say: a fact, the words it says it with, and which pattern or model read it so."""
+    """A fact read from a text: its key and value, its quote, and the pattern or model that proposed it."""
 
     key: IdText
     value: JsonValue
@@ -98,7 +98,7 @@ class Proposal(Record):
 
 
 class Candidate(Record):
-    """A proposed fact and its fate. `explanation` says in words why it stands where it stands."""
+    """A proposed fact and its fate. `explanation` gives the reason for its status in words."""
 
     candidate_id: IdText
     key: IdText
@@ -107,21 +107,21 @@ class Candidate(Record):
     explanation: str
     sources: Items[IdText]
     quote: str | None
-    """The words it rests on, verbatim; None where none were given."""
+    """The verbatim quote it rests on; None if none was given."""
     confidence: Confidence
     trust: Trust
     reason: str | None
-    """Why it was proposed."""
+    """The reason it was proposed."""
     proposed_by: str
     proposed_at: str
     fact_id: IdText | None
     """The fact it became."""
     valid_to: str | None = None
-    """Until when it is said to hold: of a fact that was taken back, just before the words that take it back."""
+    """The end of its validity; for a retracted fact, just before the retracting words."""
 
 
 class Unheard(Record):
-    """A speaker of role `user` whose words `extract` leaves aside, with how many messages, and why."""
+    """A speaker of role `user` whose words `extract` ignores, with the number of messages and the reason."""
 
     speaker: str
     messages: Count
@@ -135,37 +135,37 @@ _MODEL_NOTE = re.compile(
     re.DOTALL,
 )
 INSTRUCTION_KEYS = "user.instruction."
-"""What the key begins with of what a user asks an agent to do from then on; behind it stands what it is about."""
+"""Key prefix of standing instructions from a user to an agent; the rest of the key is the topic."""
 
 
 def is_instruction(fact: Fact) -> bool:
-    """Is it the user's own instruction? What an agent or a tenant shares under such a key is a fact like any other."""
+    """True for the user's own instruction. Facts under such a key shared by an agent or tenant are ordinary facts."""
     return fact.fact_key.startswith(INSTRUCTION_KEYS) and (fact.scope_level or "user") == "user"
 
 
 class ModelQuote(NamedTuple):
-    """The words that a fact rests on which a model alone has read, and who said them when."""
+    """The quote behind a fact asserted only by a model, with its speaker and time."""
 
     ts: str
     speaker: str | None
-    """None of the user."""
+    """None for the user."""
     text: str
 
 
 def model_note(quote: ModelQuote) -> str:
-    """The note of an assertion that a model made."""
+    """The note of an assertion made by a model."""
     who = "" if quote.speaker is None else f", {' '.join(re.sub(r'[()]', ' ', quote.speaker).split())}"
     return f"read by a model ({quote.ts}{who}): {quote.text}"
 
 
 def model_quote(fact: Fact) -> ModelQuote | None:
-    """The quote that a prompt shows instead of a fact's key and value, if nobody but a model has asserted them."""
+    """The quote that a prompt shows instead of key and value, if only a model has asserted the fact."""
     found = _MODEL_NOTE.search(fact.notes or "")
     return None if found is None else ModelQuote(found["ts"], found["speaker"], found["text"])
 
 
 class QuoteRef(Record):
-    """Where quoted words stand: half-open UTF-8 bytes of an event's content."""
+    """The location of quoted words: half-open UTF-8 bytes of an event's content."""
 
     event_id: IdText
     start: Count
@@ -173,12 +173,12 @@ class QuoteRef(Record):
 
 
 class Assertion(Record):
-    """One saying of a fact: the `state_patch` that brought it, and the evidence it named."""
+    """One assertion of a fact: the `state_patch` that added it, and the evidence it named."""
 
     patch: IdText
     sources: Items[IdText]
     trust: Trust
-    """The lowest of its sources."""
+    """The lowest trust of its sources."""
     since: str
     """`valid_from`, or the time of its newest source."""
     confidence: Confidence
@@ -191,14 +191,14 @@ class Assertion(Record):
 
 
 FIRST_KEPT = 8
-"""A fact names this many of those who said it first. Of later ones, it names those that changed what it says."""
+"""A fact keeps this many of its first assertions. Of later ones, it keeps those that changed the fact."""
 
 
 def kept_assertions(assertions: Sequence[Assertion]) -> tuple[Assertion, ...]:
-    """The assertions that a fact holds: the first ones, and those that decide its trust, confidence and validity.
+    """The assertions that a fact keeps: the first ones, and those that decide its trust, confidence and validity.
 
-    Any other is a repeated mention. It is linked to the fact and changes nothing that can be seen, so that the
-    assertions of a fact may be taken in one by one or all at once.
+    Any other is a repeated mention, linked to the fact without visible effect, so that the assertions of a fact may be
+    folded in one by one or all at once.
     """
     trust = min((each.trust for each in assertions), key=TRUST_ORDER.index)
     best = [at for at, each in enumerate(assertions) if each.trust == trust]
@@ -215,7 +215,7 @@ def kept_assertions(assertions: Sequence[Assertion]) -> tuple[Assertion, ...]:
 
 
 class Objection(Record):
-    """Someone disputed or retracted a fact."""
+    """A dispute or retraction of a fact."""
 
     patch: IdText
     sources: Items[IdText]
@@ -223,7 +223,7 @@ class Objection(Record):
 
 
 class StoredFact(Record):  # LG-08
-    """A fact with what was said for and against it, but for repeated mentions (`kept_assertions`).
+    """A fact with its assertions and objections, except repeated mentions (`kept_assertions`).
 
     Several assertions may support it. Its trust is that of the best of them, and only assertions of that trust count
     among its sources: so evidence of lower trust can neither raise its confidence nor drag its trust down.
@@ -238,15 +238,15 @@ class StoredFact(Record):  # LG-08
     is_preference: bool
     depends_on: Items[IdText]
     ended_at: str | None
-    """When a newer value took over."""
+    """The time at which a newer value replaced it."""
     superseded_by: IdText | None
     objections: Items[Objection]
     is_retracted: bool
-    """Taken back: it was never true, as far as we know."""
+    """True if retracted: as far as we know it was never true."""
 
     @property
     def best(self) -> tuple[Assertion, ...]:
-        """The assertions that count: those of the highest trust."""
+        """The assertions that count: those with the highest trust."""
         trust = self.trust
         return tuple(assertion for assertion in self.assertions if assertion.trust == trust)
 
@@ -256,20 +256,20 @@ class StoredFact(Record):  # LG-08
 
     @property
     def since(self) -> str:
-        """The earliest time from which it is said to hold."""
+        """The earliest time from which it is asserted to hold."""
         return min(assertion.since for assertion in self.best)
 
     @property
     def until(self) -> str | None:
-        """The end of its validity: as said, or as a newer value has it."""
+        """The end of its validity, as asserted or as set by a newer value."""
         said = _last(assertion.valid_to for assertion in self.best)
         ends = [end for end in (said, self.ended_at) if end is not None]
         return min(ends) if ends else None
 
     def to_fact(self, fallen: tuple[str, ...] = ()) -> Fact:
-        """The packet's view of it; `fallen` are facts it depends on that no longer stand.
+        """The packet's view of the fact; `fallen` are dependencies that no longer hold.
 
-        Its parts were checked when they were written, so the view is put together without checking them again.
+        Its parts were checked when they were written, so the view is built without validation.
         """
         best = self.best
         start, end = _last(assertion.valid_from for assertion in best), self.until
@@ -302,7 +302,7 @@ def _last(values: Iterable[str | None]) -> str | None:
 
 
 class StoredProcedure(Record):
-    """A procedure, how often it was used, and what it was promoted from."""
+    """A procedure, its use count, and the item it was promoted from."""
 
     procedure: Procedure
     scope_level: ScopeLevel
@@ -322,7 +322,7 @@ class Judgement(Record):
 
 
 class StoredInsight(Record):
-    """An insight, how it was judged, and what it became."""
+    """An insight, its judgements, and the item it became."""
 
     insight: InsightItem
     patch: IdText
@@ -351,20 +351,20 @@ class StoredCandidate(Record):
     decided_by: IdText | None
     """The `state_patch` of a later decision."""
     valid_to: str | None = None
-    """Until when the fact is said to hold."""
+    """The end of the fact's validity."""
 
 
 class StoredState(Record):
-    """A run's working state, and which `state_patch` each of its parts came from."""
+    """A run's working state, and the `state_patch` that set each of its parts."""
 
     state: JsonObject
     origins: dict[str, str]
-    """`goal` or `slots.city` → the patch that set it last."""
+    """`goal` or `slots.city` → the patch that last set it."""
 
 
 # -- keys ----------------------------------------------------------------------------------------------
 #
-# Facts in words: keys stay in the records; a page reads like a sentence, and a query matches one.
+# Facts in words. Keys stay in the records; packets show sentences, and queries match them.
 
 
 _SENTENCES = {
@@ -375,14 +375,15 @@ _SENTENCES = {
     "user.employer": "Works for {}",
     "user.job": "Works as {}",
 }
-"""The keys that are made here without a caller, and how one says them."""
+"""Sentence templates of the built-in keys."""
 _NAMES = re.compile(r"\w+(?:[._-]\w+)*")
-"""Names with signs between them, as keys mostly are."""
+"""Names with punctuation inside, as most keys have."""
 
 
 def in_words(key: str, value: str) -> str:
-    """`user.location` and `Berlin` as `Lives in Berlin`; any other key as words: `office.opening_hours` as
-    `Office opening hours: 9 to 5`."""
+    """Render `user.location` and `Berlin` as `Lives in Berlin`; any other key as words: `office.opening_hours` as
+    `Office opening hours: 9 to 5`.
+    """
     if key in _SENTENCES:
         return _SENTENCES[key].format(value)
     if _NAMES.fullmatch(key):
@@ -391,14 +392,14 @@ def in_words(key: str, value: str) -> str:
 
 
 def told_origin(notes: str | None) -> str:
-    """Where a fact comes from that rests on nothing that was observed here, behind its value."""  # MV-02
+    """The note on origin shown after the value of a fact without locally observed evidence."""  # MV-02
     said = origin_note(notes)
     return "" if said is None else f" ({said})"
 
 
 # -- rules ---------------------------------------------------------------------------------------------
 #
-# What a new saying about a key does to the facts that stand for it, by the rules of the policy.
+# How a new value for a key affects the existing facts of that key, by the rules of the policy.
 
 
 Effect = Literal["new", "reinforces", "coexists", "disputes", "history", "supersedes"]
@@ -406,7 +407,7 @@ Effect = Literal["new", "reinforces", "coexists", "disputes", "history", "supers
 
 @dataclass(frozen=True, slots=True)
 class Saying:
-    """A new value for a key, as the rules need it."""
+    """A new value for a key, as input to the rules."""
 
     key: str
     value: Any
@@ -417,7 +418,7 @@ class Saying:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What is to be done: which rule spoke, the status of the saying, the fact it adds to, the facts it ends."""
+    """The decision: the rule that applied, the new value's status, the fact it adds to, the facts it ends."""
 
     effect: Effect
     status: FactStatus
@@ -425,11 +426,11 @@ class Outcome:
     ends: tuple[str, ...] = ()
     ended_at: str | None = None
     against: str | None = None
-    """The active fact it disagrees with or takes over from."""
+    """The active fact it contradicts or replaces."""
 
 
 def resolve(saying: Saying, standing: Sequence[StoredFact], policy: FactPolicy) -> Outcome:
-    """The rules in their order: same value, many-valued key, lower trust, older, newer (0002)."""
+    """Apply the rules in order: same value, many-valued key, lower trust, older, newer (0002)."""
     active = [fact for fact in standing if fact.status == "active"]
     same = [fact for fact in active if same_value(fact.value, saying.value) and _still_holds(fact, saying)]
     if same:
@@ -458,12 +459,12 @@ OutOfForce = Literal["deprecated", "disputed", "not_yet_valid", "expired"]
 
 
 def why_not_in_force(fact: Fact, now: str) -> OutOfForce | None:
-    """Why a fact does not hold now; None if it does, as far as facts of other levels do not override it (MP-07)."""
+    """The reason a fact does not hold now; None if it does, unless facts of other levels override it (MP-07)."""
     return fact.status if fact.status != "active" else validity_problem(fact, parse_rfc3339(now))
 
 
 def validity_problem(fact: Fact, now: Instant | None) -> Literal["not_yet_valid", "expired"] | None:
-    """Instants are compared, not strings; until exactly now is still valid. What cannot be read does not hold."""
+    """Compare instants, not strings; "until exactly now" is still valid. An unreadable bound makes the fact invalid."""
     validity = fact.validity
     if validity is None or now is None:
         return None
@@ -479,9 +480,9 @@ def validity_problem(fact: Fact, now: Instant | None) -> Literal["not_yet_valid"
 
 
 def find_overridden(facts: Iterable[Fact], is_many_valued: Callable[[str], bool]) -> dict[str, Fact]:
-    """By id, the facts that a nearer scope level overrides, and the fact that does (MP-08).
+    """By id, the facts overridden by a nearer scope level, and the overriding fact (MP-08).
 
-    A key of many values holds those of all levels. The facts are those in force.
+    A many-valued key keeps the facts of all levels. The input is the facts in force.
     """
     facts = list(facts)
     nearest: dict[str, Fact] = {}
@@ -501,7 +502,7 @@ def _distance(fact: Fact) -> int:
 
 
 def _still_holds(fact: StoredFact, saying: Saying) -> bool:
-    """A fact that ended before the saying begins does not stand in its way, nor is it the same saying again."""
+    """False for a fact that ended before the new value begins: it neither conflicts with it nor repeats it."""
     return fact.until is None or fact.until >= saying.since
 
 
@@ -510,14 +511,14 @@ def _is_twin(fact: StoredFact, saying: Saying) -> bool:
 
 
 def same_value(one: Any, other: Any) -> bool:
-    """Equal as JSON; texts also where they differ only in case, width or white space."""
+    """True if equal as JSON; strings may also differ in case, width or white space."""
     if isinstance(one, str) and isinstance(other, str):
         return _folded_text(one) == _folded_text(other)
     return canonical_text(one) == canonical_text(other)
 
 
 def names_value(name: str, value: Any) -> bool:
-    """`Portland` names `Portland, Oregon`, and the other way round; else only the same value does."""
+    """True if one names the other, as `Portland` does `Portland, Oregon`; otherwise only for equal values."""
     if not isinstance(value, str):
         return False
     one, other = _folded_text(name).removeprefix("the "), _folded_text(value).removeprefix("the ")
@@ -525,7 +526,7 @@ def names_value(name: str, value: Any) -> bool:
 
 
 def _folded_text(text: str) -> str:
-    """A text in one form: letters normalised and folded, single blanks between words."""
+    """Normalise and casefold a text, with single spaces between words."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
@@ -548,7 +549,7 @@ def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
 
 # -- projection ----------------------------------------------------------------------------------------
 #
-# Facts from `state_patch` entries, and what is left of a fact without some of its sources. Pure: entries say all.
+# Facts from `state_patch` entries, and facts with some of their sources removed. Pure: entries hold all decisions.
 
 
 Lookup = Callable[[str], Item | None]
@@ -556,14 +557,14 @@ Revise = Callable[[StoredFact, LedgerEntry], StoredFact]
 
 
 def project_fact(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
-    """The new fact or the new version of one, and the end of the facts it takes over from."""
+    """The new fact or new version of one, and the end of the facts it replaces."""
     event = entry.metadata.get("event")
     try:
         if event == FACT_REMEMBERED:
             return _remembered(entry, lookup)
         revise = _REVISIONS.get(event) if isinstance(event, str) else None
         return [] if revise is None else _revised(entry, lookup, revise)
-    except InvalidRecord:  # not written by a run of ours: it says nothing about a fact
+    except InvalidRecord:  # not written by one of our runs, so no fact
         return []
 
 
@@ -593,7 +594,7 @@ def _remembered(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
 
 
 def _ended(entry: LedgerEntry, ended: dict[str, Any], by: str, lookup: Lookup) -> list[Change]:
-    """The facts that a newer value ends: deprecated, and no longer valid from then on."""
+    """The facts that a newer value ends: deprecated, and invalid from then on."""
     changes = []
     for id_, at in ended.items():
         item = lookup(id_)
@@ -639,7 +640,7 @@ _REVISIONS: dict[str, Revise] = {
 
 
 def assertion_of(entry: MakingEntry) -> Assertion:
-    """What an entry says for a fact; raises `InvalidRecord` if it was not written by a run of ours."""
+    """The assertion that an entry makes; raises `InvalidRecord` if it was not written by one of our runs."""
     said = entry.metadata.get("assertion")
     plain: dict[str, Any] = said if isinstance(said, dict) else {}
     here = {"patch": entry.id, "trust": entry.trust}
@@ -654,7 +655,7 @@ def _objection(entry: LedgerEntry) -> Objection:
 
 
 def item_before(entry: LedgerEntry, lookup: Lookup, kind: str) -> Item | None:
-    """The item that an entry changes, where it is still there."""
+    """The item that an entry changes, if it still exists."""
     id_ = entry.metadata.get("id")
     item = lookup(id_) if isinstance(id_, str) else None
     return item if item is not None and item.kind == kind and item.body is not None else None
@@ -663,7 +664,7 @@ def item_before(entry: LedgerEntry, lookup: Lookup, kind: str) -> Item | None:
 def next_version(
     item: Item, entry: LedgerEntry, body: dict[str, Any], status: str, trust: Trust, sources: Iterable[str]
 ) -> Change:
-    """The next version of an item, where it was."""
+    """The next version of an item, in the same place."""
     return Change(
         id=item.id,
         kind=item.kind,
@@ -681,7 +682,7 @@ def next_version(
 
 
 def texts_in(values: Any) -> tuple[str, ...]:
-    """The texts of a list; nothing, where an entry from elsewhere holds something else."""
+    """The strings of a list; empty if an entry from elsewhere holds something else."""
     return tuple(value for value in values if isinstance(value, str)) if isinstance(values, list) else ()
 
 
@@ -701,18 +702,18 @@ def _change(fact: StoredFact, entry: LedgerEntry, sources: Iterable[str], *, is_
 
 
 def level_columns(entry: LedgerEntry, level: str) -> dict[str, Any]:
-    """Whose item it is: the user's, everyone's with this agent, or the whole tenant's."""
+    """The owner columns of an item: the user, everyone with this agent, or the whole tenant."""
     if level == "user":
         return {"user_id": entry.scope.user_id}
     return {"agent_id": entry.scope.agent_id} if level == "agent" else {}
 
 
 TERMS_MAX = 64
-"""A fact is found by so many of its words at most."""
+"""Maximum number of indexed words of a fact."""
 
 
 def fact_terms(item: Item) -> frozenset[int]:
-    """The words of a fact's key and of the sentence that it reads as, hashed; none once it is deprecated."""
+    """Hashed words of a fact's key and sentence; empty once it is deprecated."""
     if item.status == "deprecated":
         return frozenset()
     fact = StoredFact.from_wire(item.plain())
@@ -720,12 +721,12 @@ def fact_terms(item: Item) -> frozenset[int]:
 
 
 def hash_words(text: str) -> frozenset[int]:
-    """The terms of a text as an index of items holds them."""
+    """The hashed terms of a text, as indexed for items."""
     return frozenset(list(hash_terms(analyze(text.replace(".", " ").replace("_", " "))))[:TERMS_MAX])
 
 
 def hash_terms(terms: Iterable[str]) -> dict[int, None]:
-    """Analysed words as an index of items holds them, each once and in order."""
+    """Hash analysed words for the item index, each once and in order."""
     return dict.fromkeys(term_hash(term) >> 1 for term in terms)
 
 
@@ -746,9 +747,9 @@ def left_of(sources: Iterable[str], lost: frozenset[str]) -> tuple[str, ...]:
 
 
 def fact_without(item: Item, lost: frozenset[str], patches: Sequence[MakingEntry] = ()) -> Rewritten | None:
-    """A fact stands while one of its assertions does, with at least one of its sources; else it is erased.
+    """The fact without lost sources. It survives while one assertion keeps at least one source; else it is erased.
 
-    `patches` are all that made the fact, in order: repeated mentions among them take the place of what is lost.
+    `patches` are all that made the fact, in order: repeated mentions among them replace lost assertions.
     """
     fact = StoredFact.from_wire(item.plain())
     assertions = []
@@ -777,7 +778,7 @@ def fact_without(item: Item, lost: frozenset[str], patches: Sequence[MakingEntry
 
 
 def _all_assertions(fact: StoredFact, patches: Iterable[MakingEntry]) -> list[Assertion]:
-    """Everything that was said for a fact, repeated mentions included, in order."""
+    """Every assertion of a fact, repeated mentions included, in order."""
     if len(fact.assertions) < FIRST_KEPT:
         return list(fact.assertions)
     held = {assertion.patch: assertion for assertion in fact.assertions}

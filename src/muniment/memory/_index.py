@@ -43,34 +43,34 @@ Ints = npt.NDArray[np.integer]
 Floats = npt.NDArray[np.floating]
 
 ROLES = ("user", "assistant", "other")
-"""Who speaks, as the array `role` numbers them."""
+"""Speaker roles, as numbered in the array `role`."""
 
 QUESTION = "#q"
-"""The term of a turn that ends by asking."""
+"""The term of a turn that ends with a question."""
 
 ONLY_ASKS = 2
-"""How often that term counts where there is nothing but the question."""
+"""The weight of that term if the turn is only a question."""
 
 _SENTENCE_END = lazy_pattern(r"[.!?;。！？\n]")
 
 _EMPTY: tuple[Ints, Ints] = (np.empty(0, np.int32), np.empty(0, np.int32))
 _KEPT_MAX = 32
-"""A store has one policy, or a few: more is let go of."""
+"""A store has one policy or a few; older entries beyond this are dropped."""
 
 T = TypeVar("T")
 
-# -- fields: short words such as `topic="food"` that an event lists, and is told from others by -------
+# -- fields: short labels such as `topic="food"` that an event lists, for filtering -------
 
 FIELDS_KEY = "muniment:fields"
-"""Under this key of an event's metadata stands the list of its fields."""
+"""The metadata key that holds an event's list of fields."""
 FIELDS_MAX, FIELD_CHARS_MAX = 256, 256
-"""What of the list is indexed: so many of them, none longer than this."""
+"""Maximum number of fields indexed, and their maximum length."""
 _OWN_RANGE = 0xFFFFFF << 40
-"""The highest range of the hashes of terms: of sixteen million words that somebody says, about one falls into it."""
+"""The top range of term hashes; about one in sixteen million ordinary words falls into it."""
 
 
 def field_terms(metadata: Mapping[str, Any]) -> list[int]:
-    """The terms of the fields that an event lists; what is no list of short words has none."""
+    """The terms of an event's fields; empty unless its value is a list of short strings."""
     listed = metadata.get(FIELDS_KEY)
     if not isinstance(listed, list | tuple):
         return []
@@ -84,7 +84,7 @@ def field_term(field: str) -> int:
 
 
 def _without_fields(terms: frozenset[int]) -> frozenset[int]:
-    """What is left of the terms of a turn without those of its fields."""
+    """The terms of a turn except those of its fields."""
     return frozenset([term for term in terms if term < _OWN_RANGE]) if max(terms, default=0) >= _OWN_RANGE else terms
 
 
@@ -100,7 +100,7 @@ class ScopeIndex(Protocol):
 
     @property
     def session(self) -> Ints:
-        """The number of the turn's session: equal for turns of one session, which lie side by side."""
+        """The number of the turn's session. Turns of one session are adjacent."""
 
     @property
     def speaker(self) -> Ints:
@@ -112,34 +112,34 @@ class ScopeIndex(Protocol):
 
     @property
     def ts(self) -> Ints:
-        """When it was said, in whole seconds since 1970 UTC."""
+        """When it was sent, in whole seconds since 1970 UTC."""
 
     @property
     def length(self) -> Ints:
-        """How many terms it has, with repetitions (`index_text` gives it)."""
+        """Its number of terms, repetitions included (see `index_text`)."""
 
     @property
     def speakers(self) -> Sequence[str]:
-        """The names of those who speak in the scope."""
+        """The names of the scope's speakers."""
 
     def prepare(self, terms: Sequence[int]) -> None:
-        """Look up terms that will be asked for, all at once."""
+        """Prefetch the postings of these terms in one go."""
 
     def postings(self, term: int) -> tuple[Ints, Ints]:
-        """The ordinals whose own text has the term (hash), ascending, and how often each has it."""
+        """The ordinals of turns whose own text has the term (a hash), ascending, with the count in each."""
 
     def terms(self, ordinal: int) -> frozenset[int]:
-        """The hashes of the turn's own terms; asked for a handful of turns of a query."""
+        """The hashes of the turn's own terms; called for a handful of turns per query."""
 
     def written_number(self, ordinal: int) -> int:
-        """The number of the turn in the order of writing."""
+        """The number of the turn in write order."""
 
     def kept(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What `make` works out of the index alone and `key`: done once, as its turns never change."""
+        """A value that `make` derives from the index alone and `key`; cached, as the turns never change."""
 
 
 class Kept:
-    """The part of an index that keeps what was worked out of it. By any thread: at worst two make the same."""
+    """Cache for values derived from an index. Usable from any thread: at worst two compute the same value."""
 
     def __init__(self) -> None:
         self._kept: dict[Hashable, Any] = {}
@@ -154,10 +154,10 @@ class Kept:
 
 
 def index_text(text: str, said: date) -> tuple[int, list[int]]:
-    """What is indexed for a turn: how many words it has, and the hashes of its terms, each as often as it counts.
+    """The indexed form of a turn: its word count, and the hashes of its terms, repeated by weight.
 
-    The words, the dates that its "yesterday" and "last May" meant on the day it was said, and a mark if it asks. Only
-    words count towards the length.
+    Terms are the words, the dates that its "yesterday" and "last May" meant on the day it was sent, and a mark if it is
+    a question. Only words count towards the length.
     """
     spelled = ascii_words(text) if text.isascii() else None
     words = analyze(text, spelled)
@@ -172,7 +172,7 @@ def _asks(text: str) -> list[str]:
 
 
 class SpokenTurn(NamedTuple):
-    """A turn as it comes to be indexed."""
+    """A turn to be indexed."""
 
     session: str
     speaker: str
@@ -182,7 +182,7 @@ class SpokenTurn(NamedTuple):
 
 
 class MemoryIndex(Kept):
-    """A scope's index in memory, built once from its turns; they are given in ordinal order."""
+    """A scope's index in memory, built once from its turns in ordinal order."""
 
     def __init__(self, turns: Iterable[SpokenTurn]) -> None:
         super().__init__()
@@ -222,7 +222,7 @@ class MemoryIndex(Kept):
         }
 
     def prepare(self, terms: Sequence[int]) -> None:
-        """Do nothing: the postings of all terms are at hand."""
+        """Do nothing: the postings of all terms are in memory."""
 
     def postings(self, term: int) -> tuple[Ints, Ints]:
         return self._postings.get(term, _EMPTY)
@@ -235,22 +235,22 @@ class MemoryIndex(Kept):
 
 
 POSTINGS_KEPT = 1 << 20
-"""Postings that were looked up are kept until there are so many of them: a search asks for a term several times."""
+"""Maximum number of cached postings: a search asks for a term several times."""
 TERMS_KEPT = 4096
-"""Terms of turns that were looked up are kept until there are so many of them."""
+"""Maximum number of turns whose terms are cached."""
 _ROLE_NAMES = {f"{term_hash(role):016x}": role for role in STORED_ROLES}
-"""Who speaks without a name goes by their role."""
+"""Nameless speakers go by their role."""
 RECENT_MAX, RECENT_SHARE = 32, 8
-"""New segments are merged when there are so many, and the directory is made anew when they hold one turn in so many."""
+"""Limits on new segments: their number before a merge, and their share of all turns before the directory is rebuilt."""
 Names = Callable[[Sequence[str]], Sequence[str]]
-"""From ids of turns to the names of those who spoke them."""
+"""Maps turn ids to the names of their speakers."""
 
 
 class StoredIndex(Kept):
-    """The turns of one user. It never changes, so any thread may read it: `extended` and `without` give another one.
+    """The turns of one user. Immutable, so any thread may read it: `extended` and `without` return new indexes.
 
-    Turns are numbered twice: in ordinal order, which the arrays follow, and in the order of writing, in which their
-    segments hold them. Where the two are the same, `_order` and `_place` are None.
+    Turns are numbered twice: in ordinal order, which the arrays follow, and in write order, in which their segments
+    hold them. If the two agree, `_order` and `_place` are None.
     """
 
     def __init__(self, segments: Sequence[Segment], names: Names) -> None:
@@ -258,12 +258,12 @@ class StoredIndex(Kept):
         self._segments: tuple[Segment, ...] = ()
         self._starts = [0]
         self._order: Ints | None = None
-        """The numbers of turns in the order of writing, in ordinal order."""
+        """Write-order numbers, in ordinal order."""
         self._place: Ints | None = None
-        """Ordinals by the number in the order of writing; -1 where the session is left out."""
+        """Ordinals by write-order number; -1 for turns of excluded sessions."""
         self._sessions: dict[str, int] = {}
         self._begun: Ints = np.empty(0, np.int64)
-        """When the first turn of each session was said."""
+        """The time of each session's first turn."""
         self._voices: tuple[str, ...] = ()
         self._first: Ints = np.empty(0, np.int64)
         """The ordinal of each speaker's first turn."""
@@ -276,7 +276,7 @@ class StoredIndex(Kept):
         self.speakers: Sequence[str] = ()
         self._directory, self._listed = _Directory(()), 0
         self._recent: dict[int, tuple[tuple[int, int, int], ...]] = {}
-        """Where the postings of a term lie in the segments behind those that the directory lists."""
+        """The locations of a term's postings in segments newer than the directory."""
         self._postings: dict[int, tuple[Ints, Ints]] = {}
         self._postings_kept = 0
         self._terms: dict[int, frozenset[int]] = {}
@@ -288,12 +288,13 @@ class StoredIndex(Kept):
 
     @property
     def session_ids(self) -> Sequence[str]:
-        """The sessions by their numbers."""
+        """Session ids, by session number."""
         return tuple(self._sessions)
 
     def extended(self, segments: Sequence[Segment], names: Names) -> StoredIndex:
         """The index with more turns. It costs a copy of the arrays: nothing is sorted or looked up again, unless a
-        session begins earlier than was known and changes places with others."""
+        session turns out to begin earlier than known and changes its position.
+        """
         if not segments:
             return self
         other = copy(self)
@@ -303,11 +304,11 @@ class StoredIndex(Kept):
         added = {name for segment in segments for name in segment.sessions}
         for key, view in self._kept.items():
             if isinstance(view, StoredIndex) and isinstance(key, tuple) and added <= key[1]:
-                other._kept[key] = view  # all that is new is left out there
+                other._kept[key] = view  # the excluded sessions have no new turns
         return other
 
     def without(self, sessions: frozenset[str]) -> StoredIndex:
-        """The index as if these sessions had never been in it; made once."""
+        """The index as if these sessions had never existed; computed once."""
         numbers = [self._sessions[name] for name in sessions if name in self._sessions]
         return self.kept(("without", sessions), lambda: self._left_out(numbers)) if numbers else self
 
@@ -338,7 +339,7 @@ class StoredIndex(Kept):
         return other
 
     def _add(self, segments: Sequence[Segment], names: Names) -> bool:
-        """Take the turns of some segments in; False where those that are there would change places."""
+        """Add the turns of some segments; return False if existing turns would change places."""
         more = _Written.of(segments)
         rank = self._rank_sessions(more)
         if rank is None:
@@ -377,8 +378,7 @@ class StoredIndex(Kept):
         return True
 
     def _rank_sessions(self, more: _Written) -> Ints | None:
-        """The sessions of the new turns by their first time stamp, then their id; None where those that are there
-        would come in another order."""
+        """Rank the sessions of new turns by first time stamp, then id; None if existing sessions would be reordered."""
         begun = np.full(len(more.sessions), np.iinfo(np.int64).max)
         np.minimum.at(begun, more.session, more.ts)
         starts = dict(zip(more.sessions, begun.tolist(), strict=True))
@@ -397,7 +397,7 @@ class StoredIndex(Kept):
         return np.array([self._sessions[name] for name in more.sessions], np.int64)[more.session]
 
     def _place_new(self, new: _Places, size: int) -> None:
-        """The ordinals of the turns in the order of writing, with the new ones behind."""
+        """Insert the new turns into the write-order mapping."""
         place = np.arange(size, dtype=np.int32) if self._place is None else self._place
         if not new.is_behind:
             place = place + new.at.searchsorted(place, side="right").astype(np.int32)
@@ -406,7 +406,7 @@ class StoredIndex(Kept):
         self._place = np.concatenate((place, fresh))
 
     def _add_speakers(self, more: _Written, new: _Places, names: Names, segments: Sequence[Segment]) -> None:
-        """Who speaks: a role by its hash, anybody else by what the ledger says of their first turn."""
+        """Number the new speakers: a role by its hash, others by the ledger's name for their first turn."""
         numbers = {voice: number for number, voice in enumerate(self._voices)}
         spoke = np.array([numbers.setdefault(voice, len(numbers)) for voice in more.voices], np.int64)
         speaker = new.sorted(spoke[more.speaker])
@@ -440,7 +440,7 @@ class StoredIndex(Kept):
         self._first, self.speaker = first, speaker.astype(np.int32, copy=False)
 
     def _add_segments(self, segments: Sequence[Segment]) -> None:
-        """List the terms of new segments beside the directory; merge these, and make it anew, where they are many."""
+        """List the terms of new segments outside the directory; merge the segments and rebuild it if there are many."""
         total = len(self)
         recent = (*self._segments[self._listed :], *segments)
         size = sum(map(len, recent))
@@ -457,7 +457,7 @@ class StoredIndex(Kept):
         self._starts = [0, *accumulate(map(len, self._segments))]
 
     def _add_postings(self, segments: Sequence[Segment], start: int) -> None:
-        """Bring postings that were looked up before up to date: the new turns, from a number on, come behind all."""
+        """Update cached postings: turns numbered from `start` on are appended."""
         found, fresh = dict(self._postings), dict[int, list[tuple[Ints, Ints]]]()
         for segment in segments:
             hashes, offsets, docs, counts = segment.terms
@@ -473,11 +473,11 @@ class StoredIndex(Kept):
         self._postings = found
 
     def session_number(self, session_id: str) -> int | None:
-        """The number of a session; None of one that has no turn."""
+        """The number of a session; None if it has no turn."""
         return self._sessions.get(session_id)
 
     def session_span(self, number: int) -> tuple[int, int]:
-        """The ordinals of a session's turns: from the first up to before the second."""
+        """The half-open ordinal range of a session's turns."""
         begin, end = self.session.searchsorted((number, number + 1))
         return int(begin), int(end)
 
@@ -491,35 +491,35 @@ class StoredIndex(Kept):
         return self._segments[block], number - self._starts[block]
 
     def id(self, ordinal: int) -> str:
-        """The event that the turn is."""
+        """The event id of the turn."""
         segment, number = self._find(ordinal)
         return segment.ids[number]
 
     def ids(self) -> list[str]:
-        """All events, in ordinal order."""
+        """All event ids, in ordinal order."""
         flat = [id_ for segment in self._segments for id_ in segment.ids]
         return flat if self._order is None else [flat[number] for number in self._order.tolist()]
 
     def newest(self, among: npt.NDArray[np.bool_], count: int) -> list[int]:
-        """The ordinals of the newest of some turns, newest first."""
+        """The ordinals of the newest turns in a mask, newest first."""
         (ordinals,) = among.nonzero()
         found: list[int] = ordinals[np.lexsort((-ordinals, -self.ts[ordinals]))][:count].tolist()
         return found
 
     @property
     def written(self) -> int:
-        """How many turns were written, those of sessions that are left out with them."""
+        """The number of turns written, excluded sessions included."""
         return self._starts[-1]
 
     def written_ids(self, start: int = 0) -> list[str]:
-        """The events in the order of writing, from a number on, those of sessions that are left out with them."""
+        """Event ids in write order from a number on, excluded sessions included."""
         block = bisect_right(self._starts, start) - 1
         ids = [id_ for segment in self._segments[block:] for id_ in segment.ids]
         return ids[start - self._starts[block] :]
 
     @property
     def written_order(self) -> Ints | slice:
-        """For each turn its number in the order of writing, in ordinal order."""
+        """The write-order number of each turn, in ordinal order."""
         return slice(None) if self._order is None else self._order
 
     def prepare(self, terms: Sequence[int]) -> None:
@@ -551,7 +551,7 @@ class StoredIndex(Kept):
         return self._placed(pieces)
 
     def _placed(self, pieces: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
-        """Turns by their numbers in the order of writing, and how often each has a term, in ordinal order."""
+        """Convert write-order turn numbers and their term counts to ordinal order."""
         numbers = pieces[0][0] if len(pieces) == 1 else np.concatenate([docs for docs, _ in pieces])
         counts = pieces[0][1] if len(pieces) == 1 else np.concatenate([count for _, count in pieces])
         counted = counts.astype(np.int32)
@@ -578,7 +578,7 @@ class StoredIndex(Kept):
 
 
 class _Written(NamedTuple):
-    """The turns of some segments end to end, as arrays."""
+    """The turns of some segments, concatenated as arrays."""
 
     sessions: tuple[str, ...]
     session: Ints
@@ -599,16 +599,16 @@ class _Written(NamedTuple):
 
 
 class _Places(NamedTuple):
-    """Where new turns go."""
+    """The insertion positions of new turns."""
 
     at: Ints
     """The ordinal that each goes before, ascending."""
     ordinals: Ints
-    """Their own."""
+    """Their own ordinals."""
     sort: Ints | None
-    """What brings them from the order of writing into ordinal order; None where the two are the same."""
+    """The permutation from write order to ordinal order; None if the two agree."""
     is_behind: bool
-    """All go behind what is there."""
+    """True if all go after the existing turns."""
 
     def sorted(self, values: Ints) -> Ints:
         return values if self.sort is None else values[self.sort]
@@ -627,7 +627,7 @@ def _behind(held: tuple[Ints, Ints], more: tuple[Ints, Ints]) -> tuple[Ints, Int
 def _spans(
     held: Mapping[int, tuple[tuple[int, int, int], ...]], segments: Sequence[Segment], number: int
 ) -> dict[int, tuple[tuple[int, int, int], ...]]:
-    """Where the postings of each term lie in segments, of which the first has this number, and in those before."""
+    """The postings locations of each term in segments, numbered from `number`, merged with those already held."""
     found = dict(held)
     for block, segment in enumerate(segments, number):
         offsets = segment.terms.offsets.tolist()
@@ -637,15 +637,15 @@ def _spans(
 
 
 class _Directory:
-    """Where the postings of each term lie, over all segments: one look instead of one for each of them."""
+    """The postings locations of each term over all segments: one lookup instead of one per segment."""
 
     def __init__(self, segments: Sequence[Segment]) -> None:
         tables = [segment.terms for segment in segments]
         self._hashes = _flat([table.hashes for table in tables], np.uint64)
         self._offsets = tables[0].offsets if len(tables) == 1 else None
-        """Of the one segment; of several, what follows."""
+        """The offsets of a single segment; for several, the arrays below."""
         if self._offsets is None:
-            order = np.argsort(self._hashes, kind="stable")  # runs that are sorted already: a merge
+            order = np.argsort(self._hashes, kind="stable")  # concatenated sorted runs: effectively a merge
             self._hashes = self._hashes[order]
             self._begins = _flat([table.offsets[:-1] for table in tables])[order]
             self._ends = _flat([table.offsets[1:] for table in tables])[order]
@@ -653,7 +653,7 @@ class _Directory:
             self._blocks = np.repeat(np.arange(len(tables), dtype=np.int32), sizes)[order]
 
     def places(self, terms: Sequence[int]) -> list[list[tuple[int, int, int]]]:
-        """For each term its (segment, from, to) in the order of the segments."""
+        """The (segment, start, end) locations of each term, in segment order."""
         wanted = np.array(terms, np.uint64)
         lefts = self._hashes.searchsorted(wanted)
         rights = self._hashes.searchsorted(wanted, side="right")

@@ -1,9 +1,9 @@
 """Facts that a message states beyond doubt: a short closed list of plain first-person sentences in English. Pure.
 
-Only whole sentences count, and only in a message that nothing speaks against taking at its word: one that quotes,
-drafts, plays a role, jokes or supposes yields no fact at all, nor does one of several lines. A kind of fact is in the
-list only if it was measured right in 99 of 100 cases on text that it was not tuned on (`benchmarks/chat_facts.py`).
-Everything else is left to dated quotes, to a model, and to people who correct their own facts.
+Only whole sentences count, and only in a message that can be taken literally: one that quotes, drafts, plays a role,
+jokes or supposes yields no fact at all, nor does one of several lines. A kind of fact is in the list only if it was
+measured right in 99 of 100 cases on text that it was not tuned on (`benchmarks/chat_facts.py`). Everything else is left
+to dated quotes, to a model, and to people who correct their own facts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from muniment.memory._fact_records import Proposal
 __all__ = ["CHARS_MAX", "CONFIDENCE", "extract_certain", "find_endings"]
 
 CHARS_MAX = 1_200
-"""A longer message is a story, a form or pasted text as often as it is somebody speaking."""
+"""Longer messages are too often stories, forms or pasted text."""
 CONFIDENCE = 0.95
 
 
@@ -52,10 +52,10 @@ def find_endings(text: str) -> dict[str, str]:
     return {key: match[0] for key, match in found.items() if match is not None}
 
 
-# -- which messages are taken at their word -----------------------------------------------------------
+# -- which messages are taken literally -----------------------------------------------------------
 
 _OF_THE_LIST = re.compile(r"[Mm]y name|live in")
-"""What every sentence of the list has: most messages are read no further."""
+"""A prefilter that every sentence of the list matches."""
 
 _NOT_PLAIN = re.compile(
     r"\n|[\"“”„«»「」『』《》`<>{}\[\]|*=\\#~_]|(?<!\w)['‘]|['’](?!\w)|://|:(?!\w)|\.\.|…|;-?\)|[😂🤣😜😝🤪😏😉🙃]|^[-•–—]"
@@ -64,28 +64,28 @@ _NOT_PLAIN = re.compile(
 
 _NOT_EARNEST = re.compile(
     r"(?i)\b(?:"
-    # somebody wants a text, or shows one
+    # the author wants or shows a text
     r"writ(?:e|ing|ten|er)|wrote|draft\w*|rewrite|re-?phras\w+|reword\w*|paraphras\w+|proofread\w*|translat\w+|edit\w*"
     r"|correct\w*|grammar|improve|shorten|polish|summari[sz]e|essay|story|stories|tale|novel\w*|fiction\w*|fantasy"
     r"|poem\w*|poetry|songs?|lyrics?|script\w*|screenplay|scene|dialog\w*|monolog\w*|chapter|plot|e-?mail|letter|bio"
     r"|biography|profile|resume|résumé|cv|speech|caption|tweet|blog|diary|book|movie|film|sentence|phrase|examples?"
     r"|template|prompt|transcript|sample|repeat|reply|respon\w+|answer\w*|fix|check|message|"
-    # somebody is somebody else
+    # role play
     r"characters?|hero(?:ine)?|my play|you be|slogan|headline|subject|goes|like this|persona|roles?|role-?play\w*|rp"
     r"|act(?:ing)? as|pretend\w*|imagin\w+|suppos\w+|assum\w+|hypothe\w+|simulat\w+|impersonat\w+"
     r"|narrat\w+|avatar|protagonist|game|games|fake|alias|nickname|username|stage name|pen name"
     r"|dream\w*|wish\w*|you(?: are|['’]re)|your (?:name|job|task)|"
-    # somebody jokes, supposes, or reports
+    # jokes, suppositions, reports
     r"jok\w+|kidding|jk|lol|lmao|rofl|(?:ha){2,}h?|hehe|sarcas\w+|meme|prank|troll\w*|if|unless|would|might|maybe"
     r"|perhaps|sa(?:y|ys|id|ying)|tells?|told|quot\w+|sings?|sang|introduc\w+|claim\w*|"
-    # somebody takes it back
+    # retractions
     r"not|never|no longer|anymore|until|used to|former\w*|wait|actually|oops|sorry|typo|mean|meant|lie|lies|lying|false"
     r")\b|n['’]t\b"
 )
 
 
 def _sentences(text: str) -> Iterator[str]:
-    """The sentences of a line, without the mark that ends them. A question is none."""
+    """The sentences of a line, without their final mark. Questions are skipped."""
     for match in _SENTENCE.finditer(text):
         if match["end"] != "?":
             yield match["words"].rstrip()
@@ -99,7 +99,7 @@ _SENTENCE = re.compile(
 
 
 class _Kind(NamedTuple):
-    """A kind of fact: its key, the sentence that states it, and which values are too doubtful to keep."""
+    """A kind of fact: its key, its sentence pattern, and the values too doubtful to keep."""
 
     key: str
     statement: re.Pattern[str]
@@ -107,7 +107,7 @@ class _Kind(NamedTuple):
     is_doubtful: Callable[[str], bool] = lambda _: False
 
     def read(self, sentence: str) -> str | None:
-        """The value that a sentence states: a proper name, each word of which begins with a capital letter."""
+        """The value that a sentence states: a proper name with every word capitalised."""
         match = self.statement.fullmatch(sentence)
         if match is None:
             return None
@@ -118,12 +118,12 @@ class _Kind(NamedTuple):
 
 
 def _is_doubtful_name(value: str) -> bool:
-    """A phrase with a word that no name has, or a stand-in."""
+    """True for a phrase containing a word that no name has, or a placeholder."""
     return not (stop_words("english") | _STAND_INS).isdisjoint(value.casefold().split())
 
 
 def _is_doubtful_place(value: str) -> bool:
-    """A product, the place of a story or a month; behind an article, anything but a well-known country or region."""
+    """True for products, fictional places and months; after an article, for all but known countries and regions."""
     bare = value.removeprefix("the ")
     return is_no_place(bare) or bare.casefold() in MONTHS or (bare != value and not is_known_place(bare))
 

@@ -1,7 +1,7 @@
 """Segments: immutable blocks of the index over consecutive turns of one user, as arrays and as bytes.
 
-A turn is indexed once, by the hashes of its own terms; what its neighbours add is spread at query time. Segments are
-only ever made whole: from turns, or from older segments (`merge_segments`). Equal turns give equal bytes.
+A turn is indexed once, by the hashes of its own terms; neighbours' contributions are spread at query time. Segments are
+always built whole: from turns, or from older segments (`merge_segments`). Equal turns give equal bytes.
 
     bytes = magic · the analyzer's version · length of the head · head (canonical JSON) · arrays, little-endian:
             `_LAYOUT`, `_POSTINGS`
@@ -46,24 +46,24 @@ Ints = npt.NDArray[Any]
 
 
 class IndexedTurn(NamedTuple):
-    """A turn as the index knows it: where it stands, who said it, and its terms."""
+    """A turn in the index: its position, its speaker and its terms."""
 
     id: str
     session_id: str
     seq: int
     speaker: str
-    """A key made of hashes: the index holds no names."""
+    """A key made of hashes; the index holds no names."""
     role: str
     ts: int
     """Seconds since 1970."""
     length: int
-    """How many words it has, with repetitions."""
+    """Its number of words, repetitions included."""
     terms: Sequence[int]
-    """What `memory._index.index_text` gives for its own text: hashes, each as often as it counts."""
+    """The result of `memory._index.index_text` for its text: hashes, repeated by weight."""
 
 
 class Postings(NamedTuple):
-    """Which turns hold which term: hashes sorted, `offsets[i]:offsets[i+1]` are the places of term i."""
+    """Postings by term: hashes sorted, with the turns of term i at `offsets[i]:offsets[i+1]`."""
 
     hashes: Ints
     offsets: Ints
@@ -73,7 +73,7 @@ class Postings(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Consecutive turns of one user: arrays over their places, and the postings of their terms."""
+    """Consecutive turns of one user: arrays by turn number, and the postings of their terms."""
 
     ids: tuple[str, ...]
     sessions: tuple[str, ...]
@@ -84,16 +84,16 @@ class Segment:
     role: Ints
     ts: Ints
     length: Ints
-    """How many words each turn has, with repetitions."""
+    """The number of words of each turn, repetitions included."""
     terms: Postings
     analyzer: str = ANALYZER_VERSION
-    """The version that gave the terms; where parts of several were merged, one that is not the present one."""
+    """The analyzer version of the terms; an outdated one if parts of several versions were merged."""
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def terms_of(self, number: int) -> frozenset[int]:
-        """The terms of one turn. A look through all postings: less than a millisecond for a million of them."""
+        """The terms of one turn. Scans all postings: less than a millisecond for a million."""
         (places,) = (self.terms.docs == number).nonzero()
         return frozenset(self.terms.hashes[self.terms.offsets.searchsorted(places, side="right") - 1].tolist())
 
@@ -110,7 +110,7 @@ _POSTINGS: tuple[tuple[str, str], ...] = (("hashes", "<u8"), ("offsets", "<u4"),
 
 
 def build_segment(turns: Sequence[IndexedTurn]) -> Segment:
-    """A segment over these turns, in this order."""
+    """Build a segment over these turns, in this order."""
     ids, session_ids, seq, voices, roles, ts, lengths, terms = zip(*turns, strict=True)
     sessions, session = _numbered(session_ids)
     speakers, speaker = _numbered(voices)
@@ -129,14 +129,14 @@ def build_segment(turns: Sequence[IndexedTurn]) -> Segment:
 
 
 def _numbered(names: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
-    """The different ones in order, and for each its place among them."""
+    """The distinct names in order, and the index of each input among them."""
     places = {name: place for place, name in enumerate(dict.fromkeys(names))}
     return tuple(places), np.array([*map(places.__getitem__, names)], "<u4")
 
 
 def _postings(of_turns: Sequence[Sequence[int]]) -> Postings:
-    """A term that stands in a turn several times is a run of equal pairs (term, turn), once they are sorted."""
-    if len(of_turns) == 1:  # what is said turn by turn: a few numbers are quicker without arrays
+    """Build postings. A term repeated in a turn is a run of equal (term, turn) pairs after sorting."""
+    if len(of_turns) == 1:  # single turns are common, and a few numbers are faster without arrays
         counted = Counter(of_turns[0])
         terms = sorted(counted)
         return Postings(
@@ -155,7 +155,7 @@ def _postings(of_turns: Sequence[Sequence[int]]) -> Postings:
 
 
 def _changes(*columns: Ints) -> Ints:
-    """Where a row differs from the one before it."""
+    """Indexes of the rows that differ from the row before."""
     differs = np.ones(len(columns[0]), bool)
     if len(differs) > 1:
         np.logical_or.reduce([column[1:] != column[:-1] for column in columns], out=differs[1:])
@@ -169,7 +169,7 @@ def _grouped(hashes: Ints, docs: Ints, counts: Ints) -> Postings:
 
 
 def _collected(hashes: Ints, docs: Ints, counts: Ints) -> Postings:
-    """Postings from triples in their order."""
+    """Build postings from ordered triples."""
     first = _changes(hashes)
     offsets = np.empty(len(first) + 1, "<u4")
     offsets[:-1] = first
@@ -178,7 +178,7 @@ def _collected(hashes: Ints, docs: Ints, counts: Ints) -> Postings:
 
 
 def merge_segments(segments: Sequence[Segment]) -> Segment:
-    """One segment over the turns of several, in their order."""
+    """Merge several segments, in their order."""
     starts = np.cumsum([0, *(len(segment) for segment in segments)])
     sessions, session = join_names([(segment.sessions, segment.session) for segment in segments])
     speakers, speaker = join_names([(segment.speakers, segment.speaker) for segment in segments])
@@ -198,7 +198,7 @@ def merge_segments(segments: Sequence[Segment]) -> Segment:
 
 
 def join_names(parts: Sequence[tuple[tuple[str, ...], Ints]]) -> tuple[tuple[str, ...], Ints]:
-    """Tables of names made one, and the numbers into them changed to match."""
+    """Merge name tables and renumber the references to them."""
     if len(parts) == 1:
         return parts[0]
     names: dict[str, int] = {}
@@ -216,7 +216,7 @@ def _merged(parts: Sequence[Postings], starts: Ints) -> Postings:
 
 
 def drop_turns(segment: Segment, lost: Set[str]) -> Segment | None:
-    """The segment without these turns, as if they had never been in it; None where nothing is left."""
+    """The segment as if these turns had never been in it; None if it is empty."""
     kept = np.array([id_ not in lost for id_ in segment.ids], bool)
     if not kept.any():
         return None
@@ -239,7 +239,7 @@ def drop_turns(segment: Segment, lost: Set[str]) -> Segment | None:
 
 
 def _pruned(names: tuple[str, ...], numbers: Ints) -> tuple[tuple[str, ...], Ints]:
-    """A table of names without those that no number points to any more, in order of first use."""
+    """A name table without unreferenced names, in order of first use."""
     used = dict.fromkeys(int(number) for number in numbers)
     renumbered = {number: place for place, number in enumerate(used)}
     return tuple(names[number] for number in used), np.array([renumbered[int(number)] for number in numbers], "<u4")
@@ -266,18 +266,18 @@ def encode_segment(segment: Segment) -> bytes:
 
 
 def is_outdated(data: bytes) -> bool:
-    """Were the terms of an encoded segment given by another version of the analyzer?"""
+    """True if an encoded segment was built by another version of the analyzer."""
     return not data.startswith(_MAGIC + ANALYZER_VERSION.encode())
 
 
 def decode_segment(data: bytes) -> Segment:
-    """The arrays are views into `data`; nothing is copied."""
+    """Decode a segment. The arrays are views into `data`; nothing is copied."""
     if not data.startswith(_MAGIC):
         raise IntegrityFailure("not a segment of the index", hint="run `muniment rebuild`")
     start = len(_MAGIC) + _VERSION_BYTES + 4
     end = start + int.from_bytes(data[start - 4 : start], "little")
     try:
-        head = json.loads(data[start:end])  # our own bytes: the strict reader has nothing to find in them
+        head = json.loads(data[start:end])  # our own bytes: no need for the strict reader
     except ValueError:
         raise IntegrityFailure("a segment of the index is damaged", hint="run `muniment rebuild`") from None
     count = len(head["ids"])

@@ -67,15 +67,15 @@ UNFOUND = "declined: its quote does not stand in its source"
 
 
 class Proposed(NamedTuple):
-    """A fact that somebody proposes, and who."""
+    """A proposed fact and its proposer."""
 
     request: FactRequest
     proposed_by: str
     reason: str | None
     must_quote: bool = True
-    """A quote that does not stand in its source is an error; else the candidate is declined for it."""
+    """True if a quote missing from its source is an error; otherwise the candidate is declined."""
     against: str | None = None
-    """Why it is declined whatever the policy says; None where it was found sound."""
+    """The reason to decline regardless of policy; None if it passed its checks."""
 
 
 class _Fate(NamedTuple):
@@ -84,9 +84,9 @@ class _Fate(NamedTuple):
 
 
 def propose(writer: Writer, proposed: Proposed) -> Candidate:
-    """A candidate with its fate; where it qualifies, it becomes a fact in the same transaction.
+    """Record a candidate and its fate; if it qualifies, it becomes a fact in the same transaction.
 
-    One that was proposed before, from the same sources, is not proposed again: it is answered as it stands.
+    A repeated proposal from the same sources returns the existing candidate.
     """
     ids = writer.ctx.ids.new("cnd"), writer.ctx.ids.new("fct")
     made: list[Candidate] = []
@@ -109,7 +109,7 @@ def propose_in(tx: Transaction, writer: Writer, proposed: Proposed, ids: tuple[s
 
 
 def _known(tx: Transaction, writer: Writer, request: FactRequest) -> str | None:
-    """The candidate of this value from these sources; only what rests on the first of them is read."""
+    """The existing candidate of this value from these sources; only items resting on the first source are read."""
     key = cleaned(writer.ctx, request.key)
     value = cleaned(writer.ctx, request.value, key)
     resting = texts(tx, LINKS, "item_id", (("source_id", "in", request.sources[:1]),))
@@ -173,7 +173,9 @@ def _said(effect: str, request: FactRequest) -> str:
 def _fate(
     tx: Transaction, writer: Writer, request: FactRequest, evidence: Sequence[Evidence], quote: QuoteRef | None
 ) -> _Fate:
-    """What the policy makes of a candidate. Facts are named by id: an explanation must not outlive their words."""
+    """The fate of a candidate under the policy. It names facts by id, since an explanation must not outlive their
+    words.
+    """
     policy, trust = writer.ctx.policy.memory.promotion, trust_of_evidence(evidence)
     key = cleaned(writer.ctx, request.key)
     value = cleaned(writer.ctx, request.value, key)
@@ -189,7 +191,7 @@ def _fate(
         against.append("the policy promotes nothing by itself")
     if cast("float", request.confidence) < policy.confidence_min:
         against.append(f"confidence {request.confidence} is under {policy.confidence_min}")
-    said_with = lowest_trust(each.trust for each in evidence)  # what was imported counts here for who said it there
+    said_with = lowest_trust(each.trust for each in evidence)  # imported entries count here by their original speaker
     if said_with not in policy.trust:
         against.append(f"evidence of trust {said_with!r} is not promoted by itself")
     if any(each.is_suspect for each in evidence):
@@ -207,14 +209,14 @@ def _waits(reasons: list[str]) -> _Fate:
 
 
 class DecisionRequest(Request):
-    """What somebody decides on a candidate, and why."""
+    """A decision on a candidate, and its reason."""
 
     accept: Annotated[bool, Expect("accept should be true or false")]
     reason: TextOrNone
 
 
 def decide_candidate(writer: Writer, candidate_id: str, accept: bool, reason: str | None) -> Candidate:
-    """Someone decides what the policy left open. Accepted, it is remembered under the same rules as any fact."""
+    """Decide a candidate that the policy left open. If accepted, it is remembered under the same rules as any fact."""
     checked(DecisionRequest, accept=accept, reason=reason)
     fact_id = writer.ctx.ids.new("fct")
 
@@ -290,7 +292,7 @@ _PROPOSED = (
 
 
 def project_candidate(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
-    """Proposed, with the fate the policy gave it; decided later."""
+    """Project a candidate: proposed with the fate the policy gave it, or decided later."""
     said = entry.metadata
     try:
         if said.get("event") == CANDIDATE_PROPOSED:
@@ -300,7 +302,7 @@ def project_candidate(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
             return []
         fate = {key: said.get(key) for key in ("status", "explanation", "fact_id")} | {"decided_by": entry.id}
         stored = StoredCandidate.from_wire(before.plain() | fate)
-    except InvalidRecord:  # not written by a run of ours: it says nothing about a candidate
+    except InvalidRecord:  # not written by one of our runs, so no candidate
         return []
     return [next_version(before, entry, stored.to_wire(), stored.status, before.trust, ())]
 
@@ -326,8 +328,8 @@ def _proposed(entry: LedgerEntry) -> Change:
 
 
 def candidate_without(item: Item, lost: frozenset[str]) -> Rewritten | None:
-    """What is left of a candidate without some of its sources. It stands by one of them; why it was decided goes with
-    the decision.
+    """A candidate without some of its sources. It survives with one of them; a decision's reason is lost with the
+    decision.
     """
     stored = StoredCandidate.from_wire(item.plain())
     left = left_of(stored.sources, lost)
@@ -342,11 +344,11 @@ def candidate_without(item: Item, lost: frozenset[str]) -> Rewritten | None:
 
 # -- candidates ----------------------------------------------------------------------------------------
 #
-# Candidates of a user, and documents of a corpus, a page at a time, in the order in which they were first written.
+# Candidates of a user, and documents of a corpus, paged in the order in which they were first written.
 
 
 def page_candidates(writer: Writer, status: str | None, asked: ListQuery) -> Iterator[Placed[Candidate]]:
-    """This user's candidates, of one status or of all."""
+    """This user's candidates, optionally of one status."""
     check_status(status)
 
     def make(reader: Reader, items: Sequence[Item]) -> list[Candidate | None]:

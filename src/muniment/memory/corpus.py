@@ -1,4 +1,4 @@
-"""A corpus' handle: documents added, found, read, retracted and forgotten, under one name and scope.
+"""A handle on a corpus: documents are added, found, read, retracted and forgotten under one name and scope.
 
 handbook = mem.corpus("handbook")                  # shared by the tenant
 notes = mem.corpus("notes", user_id="ana")         # ana's own
@@ -37,12 +37,12 @@ Standing = Literal["live", "superseded", "retracted", "forgotten"]
 
 _CORPUS_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _RESERVED = (LEDGER_CORPUS, "url")
-"""Evidence that is no document's has its id derived under these."""
+"""Names under which ids of evidence outside documents are derived."""
 _GIVEN = ("corpus_id", "user_id", "text", "document_id", "media_type", "title", "source", "ts", "metadata")
 
 
 def standing_of(reader: Reader, _tenant_id: str, chunk_ids: Sequence[str]) -> dict[str, Standing]:
-    """How the documents of these chunks stand. What is no chunk, or not in this tenant, is left out."""
+    """The standing of the documents of these chunks. Ids that are not chunks of this tenant are omitted."""
     sessions: dict[str, str] = {}
     standing: dict[str, Standing] = {}
     for chunk in by_ids(reader, ENTRIES, list(dict.fromkeys(chunk_ids)), into=_ChunkRow):
@@ -70,7 +70,7 @@ class _Status(NamedTuple):
 
 
 class CorpusRequest(Request):
-    """Which corpus is asked for."""
+    """The identity of a corpus."""
 
     corpus_id: Annotated[
         str,
@@ -87,7 +87,7 @@ class CorpusRequest(Request):
 
 
 class CorpusQuery(Request):
-    """What is asked of a corpus; each call names its part."""
+    """Arguments of corpus calls; each call fills in its part."""
 
     document_id: Words = ""
     document_ids: Annotated[Sequence[Words] | None, Expect("document_ids should be a list of ids")] = None
@@ -131,10 +131,10 @@ class Corpus:
         ts: Any = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> CorpusDocument:
-        """Add a document: "text/plain", "text/markdown" or "text/html", by default what its id or source ends in.
+        """Add a document: "text/plain", "text/markdown" or "text/html", by default guessed from its id or source.
 
-        The same document again is the one that is there. Other text under the same id is its next revision, which takes
-        the place of the last. Without an id, one is minted.
+        Adding the same document again returns the existing one. Different text under the same id becomes its next
+        revision and replaces the last. Without an id, one is generated.
         """
         given = {"document_id": document_id, "media_type": media_type, "title": title, "source": source}
         return self._keep(self._read(text, ts=ts, metadata=metadata, **given))
@@ -142,7 +142,7 @@ class Corpus:
     def _read(
         self, text: str, *, ts: Any = None, metadata: Mapping[str, Any] | None = None, **given: str | None
     ) -> NewDocument:
-        """A document as it would be added, with the arguments of `add`; nothing is written."""
+        """Build the document that `add` would add, with the same arguments, without writing it."""
         plain = {**given, "metadata": dict(metadata) if isinstance(metadata, Mapping) else metadata}
         return _new_document(self._ctx, text, plain, ts)
 
@@ -151,7 +151,7 @@ class Corpus:
 
         return add_document(self._ctx, self._corpus_scope, document)
 
-    # What integrations ask for: answers without chunks, and many at once. A remote corpus has its own way to them.
+    # Used by integrations: answers without chunks, and bulk operations. A remote corpus implements them differently.
 
     @staticmethod
     def _add_many(added: Sequence[tuple[Corpus, Mapping[str, Any]]]) -> None:
@@ -161,7 +161,7 @@ class Corpus:
         add_documents(added[0][0]._ctx, _read_all(added), lambda _reader, _corpus_scope, session_id: session_id)
 
     def _newest(self, document_ids: Sequence[str]) -> Mapping[str, CorpusDocument | StoredDocument]:
-        """The documents of these ids that are live, by id."""
+        """The live documents with these ids, by id."""
         from muniment.memory.documents import newest_documents
 
         corpus_scope = self._corpus_scope
@@ -170,7 +170,7 @@ class Corpus:
         )
 
     def _documents_of(self, hits: Sequence[Hit]) -> Mapping[str, CorpusDocument | StoredDocument]:
-        """The live documents that these hits come from, by session."""
+        """The live documents of these hits, by session."""
         from muniment.memory.documents import live_documents
 
         corpus_scope, sessions = self._corpus_scope, list(dict.fromkeys(hit.session_id or "" for hit in hits))
@@ -198,7 +198,7 @@ class Corpus:
         ts: Any = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> CorpusDocument:
-        """Add a file of UTF-8 text; its id and source are its path, unless they are given."""
+        """Add a file of UTF-8 text; its id and source default to its path."""
         from muniment.memory._chunking import media_type_of
 
         if not isinstance(path, str | PathLike):
@@ -224,7 +224,7 @@ class Corpus:
     ) -> Listing[CorpusDocument]:
         """The live documents, oldest first; with `include_all`, every revision that was not forgotten.
 
-        With `document_ids`, those of them that are there, by their ids.
+        With `document_ids`, only the existing documents with those ids.
         """
         from muniment.core.listing import list_items, list_query, read_listing
         from muniment.memory.candidates import page_documents
@@ -245,7 +245,7 @@ class Corpus:
         return list_items("documents", found, limit, cursor)
 
     def get(self, document_id: str, *, revision: int | None = None) -> CorpusDocument:
-        """The newest revision of a document, whether or not it is live, or the one that is asked for."""
+        """The newest revision of a document, live or not, or the requested one."""
         from muniment.memory.documents import read_document
 
         corpus_scope = self._corpus_scope
@@ -255,7 +255,7 @@ class Corpus:
         )
 
     def chunk(self, chunk_id: str) -> Chunk:
-        """A chunk of this corpus, of whatever revision."""
+        """A chunk of this corpus, of any revision."""
         from muniment.memory.documents import read_chunk
 
         checked(CorpusQuery, chunk_id=chunk_id)
@@ -263,10 +263,10 @@ class Corpus:
         return self._ctx.engine.read(corpus_scope.tenant_id, lambda reader: read_chunk(reader, corpus_scope, chunk_id))
 
     def search(self, query: str, *, k: int = 10, now: Any = None, min_score: float | None = None) -> list[Hit]:
-        """The best `k` chunks of the live documents for a query, best first, each saying why.
+        """The best `k` chunks of the live documents for a query, best first, each with its reasons.
 
-        A hit's score is the chance that it is evidence, 0 to 1; `min_score` leaves out what is less likely, and by
-        default nothing.
+        A hit's score is the probability that it is evidence, 0 to 1; `min_score` drops less likely hits and defaults to
+        none.
         """
         from muniment.memory.documents import ended_sessions
         from muniment.memory.search import check_min_score, check_search, find_turns
@@ -295,7 +295,7 @@ class Corpus:
         return ctx.engine.read(corpus_scope.tenant_id, work)
 
     def retract(self, document_id: str, reason: str) -> CorpusDocument:
-        """Take a live document back. Pointers into it still resolve; it is not found, and does not verify a claim."""
+        """Retract a live document. Pointers into it still resolve, but it is not found and does not verify claims."""
         from muniment.memory.documents import retract_document
         from muniment.memory.patches import cleaned
 
@@ -306,7 +306,7 @@ class Corpus:
         return retract_document(self._ctx, self._corpus_scope, document_id, cleaned(self._ctx, reason))
 
     def forget(self, document_id: str | None = None) -> Receipt:
-        """Erase a document in all its revisions, or the whole corpus, and all that was derived; answers the receipt."""
+        """Erase a document in all its revisions, or the whole corpus, with everything derived; returns the receipt."""
         from muniment.memory.documents import all_sessions
         from muniment.store.forget import Selector, forget
 
@@ -348,7 +348,7 @@ def _read_all(added: Sequence[tuple[Corpus, Mapping[str, Any]]]) -> list[tuple[C
 def _document_in(
     ctx: Context, tenant_id: str, user_id: str | None, given: Any, path: str
 ) -> tuple[Corpus, dict[str, Any]]:
-    """Where a document goes, and the arguments of `Corpus.add` that it is."""
+    """The corpus of a document, and its arguments for `Corpus.add`."""
     if not isinstance(given, Mapping):
         raise InvalidInput(f"a document should be an object, found {type(given).__name__}", path=path)
     for name in ("corpus_id", "text"):
@@ -373,7 +373,7 @@ def _document_in(
 
 
 def _new_document(ctx: Context, text: Any, given: dict[str, Any], ts: Any) -> NewDocument:
-    """The document as it will stand: its form checked, what it says read, secrets replaced (LG-10), cut into chunks."""
+    """Build a document: validate it, read its text, redact secrets (LG-10), and cut it into chunks."""
     from muniment.memory._chunking import media_type_of, read_document
     from muniment.memory.documents import DocumentRequest, NewDocument
     from muniment.memory.patches import cleaned, instant_of
@@ -405,11 +405,11 @@ def _new_document(ctx: Context, text: Any, given: dict[str, Any], ts: Any) -> Ne
 
 
 def read_text_file(path: Path, bytes_max: int, limit: str) -> str:
-    """A file of UTF-8 text; one over the limit, which the policy has under this name, is not read."""
+    """Read a UTF-8 text file; refuse one above the limit, which the policy names `limit`."""
     try:
         with path.open("rb") as file:
             data = file.read(bytes_max + 1)
-    except (OSError, ValueError) as error:  # ValueError: a path that holds a NUL
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL
         said = getattr(error, "strerror", None) or error
         raise InvalidInput(f"cannot read {str(path)!r:.200}: {said}", path="$.path", hint="check the path") from None
     if len(data) > bytes_max:
@@ -428,11 +428,11 @@ def read_text_file(path: Path, bytes_max: int, limit: str) -> str:
         ) from None
 
 
-# -- what is answered ---------------------------------------------------------------------------------
+# -- answers ------------------------------------------------------------------------------------------
 
 
 def _chunk_hit(found: FoundTurn) -> Hit:
-    """The hit of a turn, which says where in its document it stands."""
+    """The hit of a chunk, with its position in the document."""
     from muniment.memory.search import turn_hit
 
     said = found.turn.metadata

@@ -1,7 +1,7 @@
-"""Adding documents to a corpus and retracting them. Whoever does so holds the lock of the corpus, as a forget does.
+"""Add documents to a corpus and retract them, under the lock of the corpus, which a forget takes too.
 
-A revision is one session with one run, written in one transaction: the run's start, what is told of the document, its
-chunks in order, the run's end. What a later revision or a retraction changes is told by an entry as well.
+A revision is one session with one run, written in one transaction: the run's start, the document's record, its chunks
+in order, the run's end. The effect of a later revision or a retraction is recorded as an entry too.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ __all__ = [
 
 # -- records -------------------------------------------------------------------------------------------
 #
-# Documents of a corpus and their chunks, as they are asked for and answered; and a document as it is kept.
+# Requests and answers about documents of a corpus and their chunks, and the stored form of a document.
 
 
 MediaType = Literal["text/plain", "text/markdown", "text/html"]
@@ -81,29 +81,29 @@ Revision = Annotated[Integer, Field(ge=1)]
 
 
 class CorpusDocument(Record):
-    """One revision of a document. What is superseded or retracted can be pointed to, and is not found by a search."""
+    """One revision of a document. Superseded or retracted revisions can be pointed to but are not found by a search."""
 
     corpus_id: str
     document_id: IdText
     revision: Revision
     title: str | None
     source: str | None
-    """Where it comes from: an address or a path, as the caller says."""
+    """Its origin as given by the caller: an address or a path."""
     media_type: MediaType
     digest: str
-    """SHA-256 (hex) of what it says. It goes with the document when that is forgotten."""
+    """SHA-256 (hex) of its text; erased with the document."""
     bytes: Count
-    """What the text takes in UTF-8."""
+    """Size of the text in UTF-8."""
     chunk_ids: Items[str]
     added_at: str
     status: DocumentStatus
     reason: str | None = None
-    """Why it was retracted."""
+    """The reason for its retraction."""
     metadata: JsonObject = Field(default_factory=dict)
 
 
 class Chunk(Record):
-    """A verbatim slice of a document: what a pointer names and a search answers."""
+    """A verbatim slice of a document: the target of a pointer and the result of a search."""
 
     chunk_id: IdText
     corpus_id: str
@@ -112,13 +112,13 @@ class Chunk(Record):
     index: Count
     text: str
     span: Span
-    """Where it stands in the text of the document."""
+    """Its position in the text of the document."""
     headings: Items[str]
-    """The headings it stands under, outermost first."""
+    """The enclosing headings, outermost first."""
     title: str | None
     status: DocumentStatus
     flags: Items[str] = ()
-    """What was noticed at the door: `instruction_like`."""
+    """Flags set on admission: `instruction_like`."""
 
 
 class StoredDocument(Record):
@@ -134,14 +134,14 @@ class StoredDocument(Record):
     metadata: Absent[JsonObject] = None
     added_at: str
     patch: IdText
-    """The entry that tells of it."""
+    """The entry that recorded it."""
     is_anonymous: bool
-    """It came without an id, so the same text is the same document."""
+    """True if it came without an id, so that the same text is the same document."""
     reason: Absent[str] = None
 
 
 class DocumentRequest(Record):
-    """What a caller says of a document that is to be added, checked for its form."""
+    """A document to be added, with its form validated."""
 
     document_id: IdText | None
     media_type: str | None
@@ -152,22 +152,22 @@ class DocumentRequest(Record):
 
 # -- document reading ----------------------------------------------------------------------------------
 #
-# Documents of a corpus, read back from the ledger: revisions, chunks, how each of them stands.
+# Documents of a corpus, read back from the ledger: revisions, chunks, and their standing.
 
 
 ENDED: tuple[DocumentStatus, ...] = ("superseded", "retracted")
-"""A revision that is one of these never comes back to life."""
+"""Final statuses: a revision with one of these never becomes live again."""
 
 
 class CorpusScope(NamedTuple):
-    """Where the documents of one corpus stand."""
+    """The location of a corpus' documents."""
 
     tenant_id: str
     corpus_id: str
     owner: str
 
     def session_id(self, document_id: str, revision: int) -> str:
-        """The name of a revision: of its session and of its item. It holds no word of the document's id."""
+        """The name of a revision's session and item. It reveals no word of the document's id."""
         return short_id("doc", [self.tenant_id, self.owner, document_id, revision])
 
     def chunk_id(self, document_id: str, revision: int, span: Span) -> str:
@@ -178,7 +178,7 @@ class CorpusScope(NamedTuple):
 
 
 def revisions_named(reader: Reader, corpus: CorpusScope, name: str | None = None) -> list[Item]:
-    """The newest state of every revision that was not forgotten: of the corpus, or those of one name."""
+    """The newest state of every revision not forgotten, of the corpus or of one name."""
     where: tuple[Condition, ...] = (("kind", "=", "document"), ("user_id", "=", corpus.owner))
     if name is not None:
         where = (*where, ("name", "=", name))
@@ -186,12 +186,12 @@ def revisions_named(reader: Reader, corpus: CorpusScope, name: str | None = None
 
 
 def find_revisions(reader: Reader, corpus: CorpusScope, document_id: str) -> dict[int, Item]:
-    """The revisions of a document that were not forgotten. One that came without an id is named by what it says."""
+    """The revisions of a document not forgotten. A document without an id is identified by its text."""
     return revisions_of(reader, corpus, [document_id])[document_id]
 
 
 def revisions_of(reader: Reader, corpus: CorpusScope, document_ids: Sequence[str]) -> dict[str, dict[int, Item]]:
-    """By document id and number, the revisions of these documents that were not forgotten."""
+    """The revisions of these documents not forgotten, by document id and number."""
     names = {digest_name(document_id): document_id for document_id in document_ids}
     firsts = {corpus.session_id(document_id, 1): document_id for document_id in document_ids}
     found: dict[str, dict[int, Item]] = {document_id: {} for document_id in document_ids}
@@ -208,12 +208,12 @@ def revisions_of(reader: Reader, corpus: CorpusScope, document_ids: Sequence[str
 
 
 def _newest(reader: Reader, where: tuple[Condition, ...]) -> list[Item]:
-    """The newest state of each item that was not forgotten."""
+    """The newest state of each item not forgotten."""
     return newest_of(stream_items(reader, where))
 
 
 def newest_documents(reader: Reader, corpus: CorpusScope, document_ids: Sequence[str]) -> dict[str, StoredDocument]:
-    """By id, the documents of these ids whose newest revision is live."""
+    """The documents with these ids whose newest revision is live, by id."""
     found = revisions_of(reader, corpus, document_ids)
     last = {document_id: revisions[max(revisions)] for document_id, revisions in found.items() if revisions}
     live = {document_id: item.plain() for document_id, item in last.items() if item.status == "live"}
@@ -223,7 +223,7 @@ def newest_documents(reader: Reader, corpus: CorpusScope, document_ids: Sequence
 def live_documents(
     reader: Reader, corpus: CorpusScope, session_ids: Sequence[str] | None = None
 ) -> dict[str, StoredDocument]:
-    """What stands, by session: of the whole corpus, or of some of its sessions."""
+    """Live documents by session, of the whole corpus or of some sessions."""
     if session_ids is None:
         items = revisions_named(reader, corpus)
     else:
@@ -232,19 +232,19 @@ def live_documents(
 
 
 def find_newest(reader: Reader, corpus: CorpusScope, document_id: str, revision: int | None = None) -> Item:
-    """The newest revision of a document, or the one that is asked for."""
+    """The newest revision of a document, or the requested one."""
     revisions = find_revisions(reader, corpus, document_id)
     wanted = revision if revision is not None else max(revisions, default=1)
     item = revisions.get(wanted) or latest(reader, corpus.session_id(document_id, wanted))
     if item is None:
         what = "document" if revision is None else f"revision {revision} of the document"
         raise NotFound(f"no {what} {document_id!r:.80} in the corpus {corpus.corpus_id!r}", path="$.document_id")
-    item.plain()  # one that was forgotten says so
+    item.plain()  # raises for a forgotten one
     return item
 
 
 def next_revision(reader: Reader, corpus: CorpusScope, document_id: str, known: int = 0) -> int:
-    """The first number that no revision had yet: one that was forgotten leaves its name behind."""
+    """The first unused revision number; forgotten revisions keep theirs."""
     revision = known + 1
     while taken_ids(reader, [corpus.session_id(document_id, revision)]):
         revision += 1
@@ -272,7 +272,7 @@ def ended_sessions(reader: Reader, corpus: CorpusScope) -> frozenset[str]:
     return frozenset(texts(reader, ITEMS, "id", where))
 
 
-# -- what is answered ---------------------------------------------------------------------------------
+# -- answers ------------------------------------------------------------------------------------------
 
 
 def read_document(reader: Reader, corpus: CorpusScope, document_id: str, revision: int | None = None) -> CorpusDocument:
@@ -284,16 +284,16 @@ def view_document(reader: Reader, corpus: CorpusScope, item: Item) -> CorpusDocu
 
 
 def view_session(reader: Reader, corpus: CorpusScope, session_id: str) -> CorpusDocument:
-    """The revision that a session is, as long as it was not forgotten."""
+    """The revision of a session, if not forgotten."""
     item = latest(reader, session_id)
-    assert item is not None  # ids are never given up
+    assert item is not None  # ids are never reused
     return view_document(reader, corpus, item)
 
 
 def list_documents(
     reader: Reader, corpus: CorpusScope, document_ids: Sequence[str], *, include_all: bool
 ) -> list[CorpusDocument]:
-    """The documents of these ids that are live, or every revision of them, by id."""
+    """The live documents with these ids, or every revision of them, by id."""
     named = revisions_of(reader, corpus, list(dict.fromkeys(document_ids)))
     found = [item for revisions in named.values() for item in revisions.values()]
     documents = [view_document(reader, corpus, item) for item in found if include_all or item.status == "live"]
@@ -306,7 +306,7 @@ class _ChunkRow(NamedTuple):
 
 
 def _chunk_ids(reader: Reader, corpus: CorpusScope, session_id: str | None = None) -> dict[str, list[str]]:
-    """The chunks of one session or of all, in order, by session."""
+    """Chunk ids by session, in order, of one session or of all."""
     where: tuple[Condition, ...] = (("user_id", "=", corpus.owner), ("kind", "=", "tool_result"))
     if session_id is not None:
         where = (*where, ("session_id", "=", session_id))
@@ -336,14 +336,14 @@ def _view(corpus: CorpusScope, item: Item, chunk_ids: tuple[str, ...]) -> Corpus
 
 
 def read_chunk(reader: Reader, corpus: CorpusScope, chunk_id: str) -> Chunk:
-    """A chunk of this corpus and of no other."""
+    """A chunk of this corpus only."""
     row = get(reader, ENTRIES, (chunk_id,))
     if row is None or row.user_id != corpus.owner or row.kind != "tool_result":
         raise NotFound(f"no chunk {chunk_id!r:.80} in the corpus {corpus.corpus_id!r}", path="$.chunk_id")
     text = content_in(reader, corpus.tenant_id, chunk_id, corpus.owner)
     entry = entry_of_row(corpus.tenant_id, row)
     document = latest(reader, entry.scope.session_id)
-    assert document is not None  # written with its chunks, forgotten with them
+    assert document is not None  # written and forgotten together with its chunks
     said: dict[str, Any] = entry.metadata
     return Chunk(
         chunk_id=chunk_id,
@@ -363,58 +363,58 @@ def read_chunk(reader: Reader, corpus: CorpusScope, chunk_id: str) -> Chunk:
 R = TypeVar("R")
 
 TOOL = "corpus"
-"""The tool that chunks come from, and the agent of their runs."""
+"""The tool name of chunks, and the agent of their runs."""
 _COMPARED = ("digest", "media_type", "title", "source", "metadata")
 
 
 class NewDocument(NamedTuple):
-    """A document that is to be added: read, checked, redacted."""
+    """A document to be added: read, checked, redacted."""
 
     document_id: str
     is_anonymous: bool
-    """The caller gave no id: the same text is the same document."""
+    """True if the caller gave no id: the same text is the same document."""
     said: dict[str, Any]
-    """What is told of it: what is compared, and its size."""
+    """Its recorded fields: those compared, and its size."""
     ts: str | None
     passages: Sequence[Passage]
 
     def is_same(self, item: Item) -> bool:
-        """Is this the very document that stands there?"""
+        """True if the item is exactly this document."""
         kept = item.plain()
         return item.status == "live" and all(self.said.get(key) == kept.get(key) for key in _COMPARED)
 
 
 class _Plan(NamedTuple):
-    """The place of a new document among those that are there."""
+    """The place of a new document among the existing ones."""
 
     same: Item | None
-    """The very document, where it is there already."""
+    """The identical document, if it already exists."""
     revision: int
     supersedes: Item | None
 
 
 Added = tuple[CorpusScope, NewDocument]
-"""A document and where it goes."""
+"""A document and its destination."""
 
 
 def add_document(ctx: Context, corpus: CorpusScope, new: NewDocument) -> CorpusDocument:
-    """Add the document, or answer the one that is there already."""
+    """Add the document, or return the existing one."""
 
     (document,) = _add(ctx, [(corpus, new)], view_session)
     return document
 
 
 def add_documents(ctx: Context, added: Sequence[Added], look: Callable[[Reader, CorpusScope, str], R]) -> list[R]:
-    """Add documents of one tenant, of one corpus or of several and each once, in one transaction.
+    """Add documents of one tenant, to one corpus or several, each once, in one transaction.
 
-    Answers what `look` sees of each in that transaction, by its session.
+    Returns the result of `look` for each document's session, read in that transaction.
     """
     _check_once(added)
     return _add(ctx, added, look)
 
 
 def _check_once(added: Sequence[Added]) -> None:
-    """Refuse two texts for one document in one call: nobody could say which is the later."""
+    """Refuse two texts for one document in one call: their order would be undefined."""
     seen: dict[tuple[CorpusScope, str], int] = {}
     for index, (corpus, new) in enumerate(added):
         is_same = canonical_text([new.said.get(key) for key in _COMPARED]) if new.is_anonymous else new.document_id
@@ -429,7 +429,7 @@ def _check_once(added: Sequence[Added]) -> None:
 
 
 def _add(ctx: Context, added: Sequence[Added], look: Callable[[Reader, CorpusScope, str], R]) -> list[R]:
-    """What takes time is done before the transaction. Answers what `look` sees of each session when it is there."""
+    """Do the slow work before the transaction. Returns the result of `look` for each session."""
     tenant_id = added[0][0].tenant_id
     while True:
         plans = ctx.engine.read(tenant_id, lambda reader: _plans(reader, added))
@@ -439,7 +439,7 @@ def _add(ctx: Context, added: Sequence[Added], look: Callable[[Reader, CorpusSco
 
 
 def _plans(reader: Reader, added: Sequence[Added]) -> list[_Plan]:
-    """The place of each document, corpus by corpus."""
+    """Plan each document, corpus by corpus."""
     named: dict[CorpusScope, list[str]] = {}
     for corpus, new in added:
         if not new.is_anonymous:
@@ -452,13 +452,13 @@ def _plans(reader: Reader, added: Sequence[Added]) -> list[_Plan]:
 
 
 def _plan_anonymous(reader: Reader, corpus: CorpusScope, new: NewDocument) -> _Plan:
-    """The plan for a document that came without an id: the one that says the same, or a new document."""
+    """The plan for a document without an id: the one with the same text, or a new document."""
     alike = revisions_named(reader, corpus, digest_name(new.said["digest"]))
     return _Plan(next(filter(new.is_same, alike), None), 1, None)
 
 
 def _plan_named(reader: Reader, corpus: CorpusScope, new: NewDocument, found: Mapping[str, dict[int, Item]]) -> _Plan:
-    """The plan for a document that came with an id: the revision it becomes, or the one it equals."""
+    """The plan for a document with an id: its next revision, or the existing one it equals."""
     revisions = found[new.document_id]
     last = revisions[max(revisions)] if revisions else None
     if last is not None and new.is_same(last):
@@ -470,7 +470,7 @@ def _plan_named(reader: Reader, corpus: CorpusScope, new: NewDocument, found: Ma
 def _add_as(
     ctx: Context, added: Sequence[Added], plans: Sequence[_Plan], look: Callable[[Reader, CorpusScope, str], R]
 ) -> list[R] | None:
-    """Write what was planned; None where a corpus has changed meanwhile and it has to be planned again."""
+    """Write the plans; None if a corpus changed meanwhile and planning must be repeated."""
     sessions: list[str] = []
     batches: list[Batch] = []
     opening = _opening(ctx)
@@ -562,7 +562,7 @@ def _chunk_draft(corpus: CorpusScope, new: NewDocument, revision: int, index: in
 
 
 def retract_document(ctx: Context, corpus: CorpusScope, document_id: str, reason: str) -> CorpusDocument:
-    """Take a live document back: it stays what pointers point to, and is found no more."""
+    """Retract a live document: pointers still resolve, but searches no longer find it."""
     run_id = ctx.ids.new("run")
 
     def work(tx: Transaction) -> CorpusDocument:
@@ -578,8 +578,8 @@ def retract_document(ctx: Context, corpus: CorpusScope, document_id: str, reason
 
 # -- projection ----------------------------------------------------------------------------------------
 #
-# Documents from `state_patch` entries, and what is left of one without some of its sources. Pure: entries say all.
-# A revision of a document is a session of its corpus, and an item of the same name as the session.
+# Documents from `state_patch` entries, and documents with some of their sources removed. Pure: entries hold all
+# decisions. A revision of a document is a session of its corpus, and an item of the same name as the session.
 
 
 _SAID = ("document_id", "revision", "title", "source", "media_type", "digest", "bytes", "metadata", "is_anonymous")
@@ -588,13 +588,13 @@ Lookup = Callable[[str], Item | None]
 
 
 def project_document(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
-    """The new revision and the end of the one before it; or the end of one that was retracted."""
+    """The new revision and the end of the one before, or the end of a retracted one."""
     event = entry.metadata.get("event")
     if event not in (DOCUMENT_ADDED, DOCUMENT_RETRACTED) or not is_corpus(entry.scope.user_id):
         return []
     try:
         return _added(entry, lookup) if event == DOCUMENT_ADDED else _retracted(entry, lookup)
-    except InvalidRecord:  # not written by a corpus of ours: it says nothing about a document
+    except InvalidRecord:  # not written by one of our corpora, so no document
         return []
 
 
@@ -642,8 +642,8 @@ def _change(entry: LedgerEntry, item: Item | None, status: str, document: Stored
 
 
 def document_without(item: Item, lost: frozenset[str]) -> dict[str, Any] | None:
-    """What is left of a document without some entries. It stands while the entry that added it does: a later revision
-    that is lost leaves nothing here.
+    """A document without some entries. It survives while the entry that added it does; a lost later revision leaves no
+    trace here.
     """
     plain = item.plain()
     return None if plain["patch"] in lost else plain

@@ -1,16 +1,16 @@
-"""Embedders: found by name, asked in batches, every answer checked.
+"""Embedders: found by name, called in batches, with every answer checked.
 
-An embedder has an `identity`, a `dim`, and makes vectors of queries (`embed_queries`) and of passages
-(`embed_passages`), which many models read under different prefixes. One that has `embed(texts)` alone reads both alike.
+An embedder has an `identity`, a `dim`, and embeds queries (`embed_queries`) and passages (`embed_passages`), which many
+models read under different prefixes. One with only `embed(texts)` treats both alike.
 
-Names are entry points of the group `muniment.embedders`; ours are there like those of any other package:
+Names are entry points of the group `muniment.embedders`; ours are registered like those of any other package:
 
     e5-small                     English, 384 numbers a text, from the hub's cache or a folder
     multilingual-e5-small        a hundred languages, the same
     onnx:<folder>                any sentence model in ONNX, with its tokenizer.json
     openai:<base_url>#<model>    any server that speaks OpenAI's embeddings
 
-The part before the colon names the entry point: a function of what follows the colon (`""` without one) that returns an
+The part before the colon names the entry point: a function from the text after the colon (`""` without one) to an
 embedder. "none" is no embedder.
 """
 
@@ -34,7 +34,7 @@ __all__ = ["EMBEDDERS_GROUP", "CheckedEmbedder", "check_embedder", "load_embedde
 EMBEDDERS_GROUP = "muniment.embedders"
 IDENTITY_CHARS_MAX, DIM_MAX = 256, 65_536
 BATCH_TEXTS = 64
-"""Texts that an embedder is handed at once."""
+"""Texts per call of an embedder."""
 _LOGGER = logging.getLogger("muniment.embedding")
 
 
@@ -42,7 +42,7 @@ def load_embedder(name: str) -> CheckedEmbedder | None:
     """Load the embedder of this name; None for "none"."""
     if name == "none":
         return None
-    from importlib.metadata import entry_points  # a tenth of the start of a command that names no embedder
+    from importlib.metadata import entry_points  # costs a tenth of the start-up time of a command without an embedder
 
     kind, _, rest = name.partition(":")
     found = [each for each in entry_points(group=EMBEDDERS_GROUP) if each.name == kind]
@@ -55,7 +55,7 @@ def load_embedder(name: str) -> CheckedEmbedder | None:
 
 
 def check_embedder(given: Any) -> CheckedEmbedder | None:
-    """An embedder that a caller made, or the name of one; None where it makes no vectors."""
+    """Check an embedder given as an object or a name; None if it makes no vectors."""
     if isinstance(given, str):
         given = load_embedder(given)
     if given is None or isinstance(given, CheckedEmbedder):
@@ -71,7 +71,7 @@ def check_embedder(given: Any) -> CheckedEmbedder | None:
 
 
 class CheckedEmbedder:
-    """An embedder as the store uses it: what it answers is a unit vector of its dimension for each text, or an error.
+    """An embedder as the store uses it: it returns a unit vector of its dimension for each text, or raises.
 
     A blank text has a row of zeros. Vectors are bound to `identity`: those of different identities are never compared.
     """
@@ -100,15 +100,15 @@ class CheckedEmbedder:
 
     @property
     def truncated(self) -> int:
-        """How many texts it has read in part, since they are longer than the model takes; 0 where it does not count."""
+        """The number of texts it truncated to the model's limit; 0 if it does not count them."""
         return int(getattr(self._given, "truncated", 0))
 
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One row for each text that is searched for."""
+        """One row per query text."""
         return self._embed(getattr(self._given, "embed_queries", None) or self._given.embed, texts)
 
     def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One row for each text that is found."""
+        """One row per passage text."""
         return self._embed(getattr(self._given, "embed_passages", None) or self._given.embed, texts)
 
     def _embed(self, embed: Callable[[list[str]], Any], texts: Sequence[str]) -> NDArray[np.float32]:

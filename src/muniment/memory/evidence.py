@@ -1,15 +1,15 @@
-"""The chance that a turn is evidence: signs, measured alike for every query, and what they add up to.
+"""The probability that a turn is evidence, from signs that are measured alike for every query.
 
-A *sign* is a share, or the logarithm of a count. Two chances are told apart: that memory holds any evidence, by the
-signs of the query as a whole, and that a hit is it where there is some, by the signs of the hit. Its score is both of
-them together. Nothing here depends on how many hits are wanted.
+A *sign* is a share, or the logarithm of a count. Two probabilities are estimated: that memory holds any evidence, by
+the signs of the query as a whole, and that a hit is evidence if there is any, by the signs of the hit. Its score is
+their product. Nothing here depends on the number of hits requested.
 
-Who asks of one person what another one did finds the words of the question all the same. So what is said by the one
-person whom a query names is told from what others say; and turns that ask are left aside, for whoever asks has not said
-it. Where nobody is named, everybody counts.
+A question about one person matches another person's words just as well. So if a query names one person, that person's
+turns are distinguished from everyone else's; and turns that ask are ignored, since asking is not stating. If nobody is
+named, everybody counts.
 
 The weights are numbers of `data/evidence.json`, fitted by `benchmarks.learn_evidence` on several sets of conversations
-and judged on the one left out. The policy names the file by its digest.
+and judged on a held-out one. The policy names the file by its digest.
 """
 
 from __future__ import annotations
@@ -64,18 +64,18 @@ __all__ = [
 Array = npt.NDArray[np.float64]
 
 SIGNS = (
-    "own",  # the share of the query's weight that the turn says itself
-    "around",  # what it hears of the query in its context, of what could be heard
-    "of_best",  # what its place is worth, against the first place
+    "own",  # the share of the query's weight in the turn itself
+    "around",  # the share of the query in its context, of the possible maximum
+    "of_best",  # the value of its place, relative to the first place
     "place",  # the logarithm of its place
-    "best_own",  # the most that one of the first says itself
-    "best_around",  # the most that one of the first hears
-    "unheard",  # the share of the query's weight that nobody in the scope says
-    "by_named",  # said by the one person whom the query names
-    "by_other",  # said by somebody else, where it names one
-    "other_own",  # the most that one of the first of those others says itself
-    "asks",  # nothing but a question
-    "by_asker",  # said by the one who is asked about
+    "best_own",  # the largest own share among the first hits
+    "best_around",  # the largest context share among the first hits
+    "unheard",  # the share of the query's weight that no turn in the scope has
+    "by_named",  # spoken by the one person whom the query names
+    "by_other",  # spoken by somebody else, if the query names one person
+    "other_own",  # the largest own share among the first hits of other speakers
+    "asks",  # only a question
+    "by_asker",  # spoken by the person asked about
     "turn_words",  # the logarithm of its length
     "query_words",  # the logarithm of the query's
     "turns",  # the logarithm of the number of turns in the scope
@@ -83,24 +83,24 @@ SIGNS = (
     "best_near",  # the nearest of the first
     "near_window",  # nearness of the turns around it
 )
-"""The signs, in the order of the columns of `read_signs`."""
+"""The signs, in the column order of `read_signs`."""
 FOUND_SIGNS = (
-    "says",  # the most of the query's weight that one turn says: of the one named, or of anybody
-    "hears",  # the most that a turn of theirs says and hears around it, of what could be heard
-    "rival",  # the most that one turn says of those who are not the one named
-    "part",  # of all who say the query's words, how far it is the one named: from -0.5 to 0.5
+    "says",  # the largest share of the query's weight in one turn, of the person named or of anybody
+    "hears",  # the largest share in one of their turns with its context, of the possible maximum
+    "rival",  # the largest share in one turn of anyone other than the person named
+    "part",  # how far the person named dominates the query's words: from -0.5 to 0.5
     "named",  # one person is named
     "query_words",  # the logarithm of the query's length
     "turns",  # the logarithm of the number of turns in the scope
-    "nearest",  # the nearest in meaning of theirs, in standard deviations
-    "rival_nearest",  # the nearest of those who are not the one named
+    "nearest",  # nearest in meaning among their turns, in standard deviations
+    "rival_nearest",  # nearest among the turns of others
 )
-"""The signs, in the order of the columns of `read_found`."""
+"""The signs, in the column order of `read_found`."""
 _COLUMNS = {name: column for column, name in enumerate(SIGNS)}
 FIRST = 10
-"""The best of a query is sought among so many: `read_signs` is given no fewer, where there are."""
+"""The number of top hits used for the query's best values: `read_signs` needs at least this many, if there are."""
 _FALL = 1 - 1e-4
-"""A hit is a little less likely than the one above it at least: what is sorted by its chance stays in its place."""
+"""A hit is at least slightly less likely than the one above it, so that sorting by probability keeps the order."""
 _DIGITS = 10
 _LEAST = 1e-6
 _QUESTION = term_hash(QUESTION)
@@ -112,7 +112,7 @@ _QUESTION = term_hash(QUESTION)
 def read_signs(
     query: Query, index: ScopeIndex, policy: RecallPolicy, scores: Scores, matches: Matches, worths: Array
 ) -> Array:
-    """The signs of the turns that matches are of, best first: a row each. `worths` is what their places are worth."""
+    """The signs of matched turns, best first, a row each. `worths` are the values of their places."""
     turns, count = matches.turns, len(matches.turns)
     own = share_of(matches.weights, matches.words) + KIND_SHARE * share_of(matches.weights, matches.meant)
     around = (_part(scores, "words", turns) + _part(scores, "kinds", turns)) * scores.unit
@@ -121,7 +121,7 @@ def read_signs(
         "own": own,
         "around": around,
         "of_best": worths / worths[0] if count and worths[0] > 0 else 0.0,
-        "place": np.log1p(np.searchsorted(-worths, -worths)),  # turns worth the same share a place
+        "place": np.log1p(np.searchsorted(-worths, -worths)),  # turns of equal worth share a place
         "best_own": own[:FIRST].max(initial=0.0),
         "best_around": around[:FIRST].max(initial=0.0),
         "unheard": float(np.add.reduce(matches.weights * unsaid)) / whole if whole else 0.0,
@@ -183,9 +183,7 @@ def _tells(index: ScopeIndex) -> Flags:
 
 
 def _said(query: Query, index: ScopeIndex, weights: Sequence[float], groups: Iterable[Ints]) -> list[float]:
-    """For groups of turns the most of the query's weight, a share, that one turn of theirs says; what may stand for a
-    word, in part.
-    """
+    """For each group, the largest share of the query's weight in one turn; stand-ins for a word count in part."""
     held, whole = np.zeros(len(index.ts)), sum(weights)
     if not whole:
         return [0.0 for _ in groups]
@@ -225,32 +223,32 @@ def _part_of_named(query: Query, index: ScopeIndex, weights: Sequence[float], te
     return total / whole - 0.5 if whole else 0.0
 
 
-# -- what they add up to ------------------------------------------------------------------------------
+# -- from signs to probabilities ------------------------------------------------------------------------
 
 
 class Weights(NamedTuple):
-    """Weights of signs and of products of two signs, with vectors and without."""
+    """Weights of signs and of products of two signs, with and without vectors."""
 
     terms: tuple[Ints, Ints]
-    """The two columns that each term is the product of; behind the last sign stands a column of ones."""
+    """The two columns multiplied in each term; the column after the last sign is all ones."""
     words: Array
     vectors: Array
 
 
 class Calibration(NamedTuple):
-    """From signs to chances."""
+    """Maps signs to probabilities."""
 
     hit: Weights
-    """Of a hit's signs: is it evidence, where there is any?"""
+    """For a hit's signs: the probability that it is evidence, given that there is any."""
     found: Weights
-    """Of the query's signs: is there any?"""
+    """For the query's signs: the probability that there is any evidence."""
     fact: tuple[float, float]
-    """Of a fact's match."""
+    """For a fact's match."""
 
 
 @cache
 def calibration(name: str) -> Calibration:
-    """The calibration of this digest: the one that the package has."""
+    """The bundled calibration, checked against this digest."""
     held = read_fitted("evidence", name)
     return Calibration(
         read_weights(held["hit"], SIGNS), read_weights(held["found"], FOUND_SIGNS), (held["fact"][0], held["fact"][1])
@@ -258,7 +256,7 @@ def calibration(name: str) -> Calibration:
 
 
 def read_weights(held: Mapping[str, Any], signs: Sequence[str]) -> Weights:
-    """Weights as the data file has them, over these signs."""
+    """Read weights over these signs from the data file."""
     places = {sign: place for place, sign in enumerate((*signs, "1"))}
     pairs = [[places[sign] for sign in f"{term}*1".split("*")[:2]] for term in held["terms"]]
     first, second = np.array(pairs, np.int64).T
@@ -267,7 +265,7 @@ def read_weights(held: Mapping[str, Any], signs: Sequence[str]) -> Weights:
 
 
 def apply_weights(made: Weights, signs: Array, *, has_vectors: bool) -> Array:
-    """The chance of each row, from 0 to 1."""
+    """The probability of each row, from 0 to 1."""
     whole = np.ones((len(signs), signs.shape[1] + 1))
     whole[:, :-1] = signs
     first, second = made.terms
@@ -278,10 +276,11 @@ def apply_weights(made: Weights, signs: Array, *, has_vectors: bool) -> Array:
 
 
 def chances(signs: Array, found: Array, worths: Array, made: Calibration, *, has_vectors: bool) -> list[float]:
-    """The chance of each hit, from 0 to 1: that there is evidence at all, times that it is this hit where there is.
+    """The probability of each hit, from 0 to 1: that there is evidence at all, times that it is this hit given there
+    is.
 
-    The order of the hits is the ranking's: none is above the one before it, and one whose place is worth less is below
-    it. `found` is the row of the query's signs.
+    The order is the ranking's: no hit is above its predecessor, and one whose place is worth less is strictly below.
+    `found` is the row of the query's signs.
     """
     any_is = float(apply_weights(made.found, found, has_vectors=has_vectors)[0])
     each = apply_weights(made.hit, signs, has_vectors=has_vectors) * any_is
@@ -297,13 +296,13 @@ def chances(signs: Array, found: Array, worths: Array, made: Calibration, *, has
 
 
 def chance_of_fact(match: float, made: Calibration) -> float:
-    """The chance that a fact is evidence, by the share of what is asked for that it holds; 0 where that is nothing."""
+    """The probability that a fact is evidence, by the share of the query that it holds; 0 if that is nothing."""
     bias, slope = made.fact
     return round(1 / (1 + math.exp(-(bias + slope * match))), _DIGITS) if match > 0 else 0.0
 
 
 def read_fitted(field: str, name: str) -> dict[str, Any]:
-    """The data file of a field of the recall policy, which names it by the first signs of its digest."""
+    """Load the data file of a field of the recall policy, which names it by a prefix of its digest."""
     written = read_data(__package__, f"{field}.json")
     if digest(written).hex()[: len(name)] != name or not name:
         raise InvalidInput(
@@ -317,11 +316,11 @@ def read_fitted(field: str, name: str) -> dict[str, Any]:
 
 # -- reasons -------------------------------------------------------------------------------------------
 #
-# Why a turn was found, in the asker's own words; what of a query a turn says; how well a short text answers it.
+# The reasons a turn was found, in the query's own words, and how well a short text answers a query.
 
 
 MARKS = frozenset((term_hash(QUESTION),))
-"""What a turn is marked with and does not say."""
+"""Terms that mark a turn without being words of it."""
 
 _HANGUL = "\uac00-\ud7a3"
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3041-\u30ff"
@@ -335,14 +334,14 @@ Span = tuple[int, int]
 
 
 class Wording:
-    """The words that a text is written with, by their terms."""
+    """The written words of a text, by their terms."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._written: dict[str, list[Span]] | None = None
 
     def of(self, terms: Iterable[str]) -> list[str]:
-        """The words that have these terms, in the order of the text and each once; dates behind them."""
+        """The words with these terms, in text order and each once, followed by dates."""
         if self._written is None:
             self._written = _where_written(self._text)
         known, terms = self._written, list(terms)
@@ -354,7 +353,7 @@ class Wording:
 
 
 class Reasons:
-    """The reasons of the turns that were found for one query."""
+    """The reasons for the turns found for one query."""
 
     def __init__(self, text: str, query: Query, speakers: Sequence[str], matches: Matches) -> None:
         self._wording = Wording(text[:QUERY_CHARS_MAX])
@@ -372,7 +371,7 @@ class Reasons:
         }
 
     def of(self, position: int, parts: Mapping[str, float]) -> list[str]:
-        """Of the turn at a position of the matches; `parts` is what its score is the sum of."""
+        """The reasons for the turn at a position of the matches; `parts` are the summands of its score."""
         said, meant = self._matches.words[:, position], self._matches.meant[:, position]
         key = said.tobytes(), meant.tobytes()
         if key not in self._known:
@@ -386,7 +385,7 @@ class Reasons:
         return reasons
 
     def _matching(self, said: Sequence[bool], meant: Sequence[bool]) -> Iterator[str]:
-        """In words, which words of the query a turn says, and which it may speak of."""
+        """Describe which words of the query a turn has, and which it may refer to."""
         terms = [word for word, is_said in zip(self._words, said, strict=True) if is_said]
         words = self._wording.of(terms) or [word.lstrip("^") for word in terms if not word.startswith("#")]
         if words:
@@ -397,16 +396,16 @@ class Reasons:
 
 
 def _where_written(text: str) -> dict[str, list[Span]]:
-    """Term → where a word of the text has it.
+    """Map each term to the spans of words with it.
 
-    A word is shown whole, but for Chinese and Japanese, which have no spaces: there the signs that match are. What
-    stands for a Korean word is how it begins: syllables inside it, and its endings, are often met by chance.
+    A word is shown whole, except in Chinese and Japanese, which have no spaces: there the matching characters are
+    shown. A Korean word is matched by its beginning, since inner syllables and endings often match by chance.
     """
     found: dict[str, list[Span]] = {}
     for match in (_ASCII_WORD if text.isascii() else _WORD).finditer(text):
         word, start = match[0], match.start()
         is_han = "\u3041" <= word[0] <= "\u9fff"
-        for term in dict.fromkeys(analyze(word)):  # one sign over and over is looked for once
+        for term in dict.fromkeys(analyze(word)):  # repeated characters are looked up once
             if is_han:
                 at = word.find(term)
                 while at >= 0:
@@ -418,7 +417,7 @@ def _where_written(text: str) -> dict[str, list[Span]]:
 
 
 def _joined(spans: Iterable[Span]) -> list[Span]:
-    """The spans in order, with those that overlap joined to one."""
+    """The spans in order, with overlapping ones merged."""
     joined: list[Span] = []
     for start, end in sorted(set(spans)):
         if joined and start < joined[-1][1]:
@@ -429,7 +428,7 @@ def _joined(spans: Iterable[Span]) -> list[Span]:
 
 
 def _date(term: str, text: str) -> str:
-    """A day or a month in the language of the query; a year is the number it is."""
+    """A day or a month in the language of the query; a year is the bare number."""
     if not term.startswith(("#m", "#d")):
         return term if term.isdecimal() else ""
     month, _, day = term[2:].partition("-")
@@ -445,20 +444,20 @@ def _has(text: str, first: str, last: str) -> bool:
 
 
 KIND_SHARE = 0.5
-"""A word that may stand for one of the query, against that word itself."""
+"""The weight of a stand-in for a query word, relative to the word itself."""
 
 
 class Wanted(NamedTuple):
-    """What a query wants of a short text."""
+    """The terms of a query to match against a short text."""
 
     terms: tuple[str, ...]
     kinds: tuple[Group, ...]
     wording: Wording
-    """The words it is asked with, for reasons."""
+    """The wording of the query, for reasons."""
 
 
 class Match(NamedTuple):
-    """How much of it a text holds, from 0 to 1, and why."""
+    """The share of the query that a text matches, from 0 to 1, and the reasons."""
 
     score: float
     reasons: tuple[str, ...]
@@ -476,7 +475,7 @@ def read_wanted(query: str) -> Wanted:
 
 
 def match_text(wanted: Wanted, text: str) -> Match:
-    """The share of what is wanted that a text holds."""
+    """Match a text against a query."""
     if not wanted.terms:
         return NO_MATCH
     held = set(analyze(text.replace(".", " ").replace("_", " ")))

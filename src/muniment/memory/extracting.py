@@ -1,4 +1,4 @@
-"""Looking for candidates in what was said: by the closed list of `_rules`, and by a model where one is given."""
+"""Extract candidates from messages, by the closed list of `_rules` and by a model if given."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ _FIRST, _INSTANT = datetime.min.replace(tzinfo=UTC), timedelta(microseconds=1)
 
 
 def extract(writer: Writer, event_ids: Any, model: Any) -> list[Candidate]:
-    """Candidates from the named events, or from all messages of this run, or of its session where the run has none: by
-    rule, and by a model where given."""
+    """Extract candidates from the named events, or from all messages of this run, or of its session if the run has
+    none, by rule and by a model if given.
+    """
     if model is None:
         return extract_from(writer, _entries(writer, event_ids))
     from muniment.memory.extraction import extract_turns
@@ -41,7 +42,7 @@ def extract(writer: Writer, event_ids: Any, model: Any) -> list[Candidate]:
 
 
 def list_unheard(writer: Writer, event_ids: Any) -> list[Unheard]:
-    """Whose words in these messages are left aside, by name."""
+    """The speakers in these messages whose words are ignored, by name."""
     voices = Speakers(writer)
     reasons = [(entry.speaker, voices.why_unheard(entry)) for entry in _entries(writer, event_ids) if _is_said(entry)]
     found = Counter((speaker, why) for speaker, why in reasons if speaker is not None and why is not None)
@@ -57,8 +58,7 @@ def _entries(writer: Writer, event_ids: Any) -> list[LedgerEntry]:
 
 
 def _written_in_run(reader: Reader, scope: Scope) -> list[LedgerEntry]:
-    """Read the run's entries, or its session's where nothing was said in the run itself. So whoever takes a session
-    up again has it read."""
+    """Read the run's entries, or its session's if the run has no messages, so that a resumed session is read too."""
     own = _written(reader, scope, scope.session_id, ("run_id", "=", scope.run_id))
     return own if any(map(_is_said, own)) else _written(reader, scope, scope.session_id)
 
@@ -74,17 +74,18 @@ def _is_said(entry: LedgerEntry) -> bool:
 
 
 def extract_from(writer: Writer, entries: Iterable[LedgerEntry], speakers: Speakers | None = None) -> list[Candidate]:
-    """Each proposal as a candidate. What a text was read for before gives the same candidates, not new ones.
+    """Turn each proposal into a candidate. Texts read before give the same candidates, not new ones.
 
-    `speakers` is shared by calls that follow one another.
+    Pass the same `speakers` to consecutive calls.
     """
     made = _by_entry(writer, entries, Speakers(writer) if speakers is None else speakers)
     return [candidate for of_entry in made.values() for candidate in of_entry]
 
 
 def _by_entry(writer: Writer, entries: Iterable[LedgerEntry], voices: Speakers) -> dict[str, list[Candidate]]:
-    """What the rules find, by entry, for all that speak for the user: read in the order of their times, answered as
-    given."""
+    """The rules' results by entry, for all entries that speak for the user: read in time order, returned in the given
+    order.
+    """
     said = [entry for entry in entries if _is_said(entry) and voices.why_unheard(entry) is None]
     found: dict[str, list[Candidate]] = {}
     for entry in sorted(said, key=lambda entry: entry.ts):
@@ -94,7 +95,7 @@ def _by_entry(writer: Writer, entries: Iterable[LedgerEntry], voices: Speakers) 
 
 
 def _read(writer: Writer, entry: LedgerEntry) -> Iterator[Candidate]:
-    """Propose the end of what earlier words of the user stated, then what these state."""
+    """Propose the end of facts that earlier words of the user stated, then those that this entry states."""
     if entry.role != "user":
         return
     tenant_id, user_id = writer.scope.tenant_id, writer.scope.user_id
@@ -122,21 +123,21 @@ def _proposed(said: Proposal, entry: LedgerEntry, valid_to: str | None = None) -
 
 
 def _ended(scope: Scope, entry: LedgerEntry, key: str, reader: Reader) -> list[Any]:
-    """The values that the rules found for a key before an entry, and that hold until it."""
+    """The values that the rules found for a key before an entry and that held until then."""
     facts = [each.fact for each in read_facts(reader, scope, key) if each.fact.scope_level == "user"]
     return [fact.value for fact in facts if _holds_until(fact, entry) and is_made_by(reader, fact, BY_RULES)]
 
 
 def _holds_until(fact: StoredFact, entry: LedgerEntry) -> bool:
     here = [assertion for assertion in fact.assertions if entry.id in assertion.sources]
-    if here:  # the entry was read before: its candidate is there, unless it stated the fact itself
+    if here:  # the entry was read before: its candidate exists, unless it stated the fact itself
         return all(assertion.valid_to is not None for assertion in here)
     is_older = all(assertion.since <= entry.ts for assertion in fact.assertions)
     return fact.status == "active" and is_older and (fact.until is None or fact.until >= entry.ts)
 
 
 def is_made_by(reader: Reader, fact: StoredFact, proposer: str) -> bool:
-    """Whether a fact rests on nothing but proposals of one proposer that nobody decided on."""
+    """True if a fact rests only on undecided proposals of one proposer."""
     return all(_is_proposed_by(reader, assertion.origin, proposer) for assertion in fact.assertions)
 
 
@@ -148,16 +149,16 @@ def _is_proposed_by(reader: Reader, origin: str | None, proposer: str) -> bool:
     return candidate.proposed_by == proposer and candidate.decided_by is None
 
 
-# -- what older rules found ----------------------------------------------------------------------------
+# -- facts of older rules ------------------------------------------------------------------------------
 
 _OLD_RULES = "patterns"
-"""Who stands as the proposer of what the rules of version 0.1 found."""
+"""The proposer name of the rules of version 0.1."""
 
 
 def retract_old_facts(writer: Writer) -> int:
-    """Retract the user's facts that only the rules of version 0.1 found and today's do not; answer how many.
+    """Retract the user's facts found only by the rules of version 0.1 and not by today's; return their number.
 
-    What a caller remembered as well, or a person decided on, stays as it is.
+    Facts that a caller also remembered, or a person decided on, are kept.
     """
     ctx, tenant_id = writer.ctx, writer.scope.tenant_id
 
@@ -179,11 +180,11 @@ def _is_found_today(reader: Reader, scope: Scope, fact: StoredFact) -> bool:
     return any((each.key, each.value) == (fact.key, fact.value) for text in texts for each in extract_certain(text))
 
 
-# -- who speaks ---------------------------------------------------------------------------------------
+# -- speakers -----------------------------------------------------------------------------------------
 
 
 class Speakers:
-    """Who speaks for the user; looks up names and sessions once, and only where a speaker has a name to be judged."""
+    """Judges whether speakers speak for the user; loads names and sessions once, only for named speakers."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
@@ -192,14 +193,14 @@ class Speakers:
         self.user_id = writer.scope.user_id
 
     def why_unheard(self, entry: LedgerEntry) -> str | None:
-        """Only messages of role `user` are judged by their speaker; the rules read no others."""
+        """Judge a message of role `user` by its speaker; the rules read no other roles."""
         if entry.role != "user" or is_nameless(entry.speaker):
             return None
         scope = entry.scope
         return why_unheard(entry.speaker, scope.user_id, self._known(), lambda: self._voices(scope.session_id))
 
     def _known(self) -> tuple[str, ...]:
-        """The user's names: as facts, and as those who stated them are called."""
+        """The user's names: as facts, and as used by those who stated them."""
         if self._names is None:
             self._names = self._writer.ctx.engine.read(self._writer.scope.tenant_id, self._read_names)
         return self._names
@@ -217,7 +218,7 @@ class Speakers:
         )
 
     def _voices(self, session_id: str) -> frozenset[str | None]:
-        """The names under which messages of role `user` stand in a session; None is a message without one."""
+        """The speaker names on messages of role `user` in a session; None for a message without one."""
         if session_id not in self._heard:
             scope = self._writer.scope
             entries = self._writer.ctx.engine.read(

@@ -1,9 +1,9 @@
-"""Facts that a model proposes from what users said: which turns are unread, reading them in batches, what is written.
+"""Facts that a model proposes from users' messages: find unread turns, read them in batches, write the results.
 
-Which turns were read follows from notes in the ledger, which hold no word of any turn. A batch is claimed for a while
-before the model is asked, so that no two workers ask about it; what comes of it is written in one transaction with the
-note that it was read. A worker that is killed in between leaves a claim that runs out. No lock is held while a model
-answers. Reading a session takes one pass over its turns, however many batches and calls it is read in.
+The turns already read follow from notes in the ledger, which hold no word of any turn. A batch is claimed for a while
+before the model is called, so that no two workers ask about it; the results are written in one transaction with the
+note that it was read. A worker killed in between leaves a claim that expires. No lock is held while a model answers.
+Reading a session takes one pass over its turns, regardless of the number of batches and calls.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from muniment.memory.extracting import Speakers
     from muniment.store.context import Context
 
-# What asks models and writes candidates is imported where it is used: any first write of a process loads this module.
+# Imports for model calls and candidates are local: the first write of any process loads this module.
 
 __all__ = [
     "EXTRACTION",
@@ -60,7 +60,7 @@ __all__ = [
 ]
 
 EXTRACT_SESSION = "extract"
-"""The session that the patches of extraction stand in, so that no conversation waits for them."""
+"""The session of extraction's own patches, so that no conversation waits for them."""
 PAGE_TURNS = 64
 _CLAIM = "ext"
 _BY_MODEL = "model"
@@ -68,38 +68,38 @@ Stop = Literal["done", "claimed", "calls", "turns", "tokens", "tokens_in", "toke
 
 
 class ExtractionReport(Record):
-    """What a call of `extract_pending` read, what it took, what came of it, and what is left."""
+    """The outcome of a call of `extract_pending`: turns read, usage, results, and turns left."""
 
     extractor: str
     turns: Count
-    """Turns that were read."""
+    """Turns read."""
     withheld: Count
-    """Turns that were passed over: they read like instructions, or are empty."""
+    """Turns skipped because they read like instructions or are empty."""
     unreadable: Count
-    """Turns that the model could not be brought to answer for. They are not tried again."""
+    """Turns for which the model gave no valid answer. They are not tried again."""
     calls: Count
     tokens_in: Count
     tokens_out: Count
     is_estimated: bool
-    """Whether tokens were counted by the store, since the model's server did not say."""
+    """True if tokens were counted by the store because the server did not report them."""
     usd: Absent[Number] = None
-    """What the tokens cost, where prices were given."""
+    """Cost of the tokens, if prices were given."""
     proposed: Count
-    """What the model proposed."""
+    """Proposals of the model."""
     accepted: Count
-    """What of it holds against its source."""
+    """Proposals that passed the checks against their source."""
     promoted: Count
-    """What of that is a fact."""
+    """Accepted proposals that became facts."""
     rejected: dict[str, Count]
-    """And what does not hold, by the reason."""
+    """Proposals that failed a check, by reason."""
     by_patterns: Count
-    """Candidates that rules found, where no model is asked."""
+    """Candidates found by rules, if no model is used."""
     left: Count
-    """Turns that are still to be read."""
+    """Turns still to be read."""
     claimed: Count
-    """Those of them that another worker is reading."""
+    """Turns among them claimed by another worker."""
     stopped: Stop
-    """Why it ended: all is read, all that is left is claimed by others, or a limit of the budget."""
+    """The reason it ended: nothing left, all the rest claimed by others, or a budget limit."""
 
 
 def extract_pending(
@@ -116,10 +116,10 @@ def extract_pending(
     lease: str | None = None,
     left_by: str | None = None,
 ) -> ExtractionReport:
-    """Read what is pending of a user, or of all; `writer_of` opens a user's run, `done` ends it.
+    """Read the pending turns of one user or of all; `writer_of` opens a user's run, `done` ends it.
 
-    `sessions` names those that are looked at; all of them by default. A worker under a `lease` claims in its name. If
-    that lease was taken over from `left_by`, the claims of that one hold nobody up.
+    `sessions` restricts the sessions read. A worker under a `lease` claims in its name. If that lease was taken over
+    from `left_by`, claims of the latter are ignored.
     """
     from muniment.memory._extract_model import BudgetReached
     from muniment.store.users import list_users
@@ -132,7 +132,7 @@ def extract_pending(
             worker.read_user(each, writer_of)
         except BudgetReached as reached:
             stopped = reached.limit
-        except ModelFailure as error:  # what was read before it stays read
+        except ModelFailure as error:  # results so far are kept
             error.details = {**(error.details or {}), "extracted": worker.report(users).to_wire()}
             raise
         finally:
@@ -143,14 +143,14 @@ def extract_pending(
 
 
 def count_unread(ctx: Context, tenant_id: str, users: list[str], model: Any) -> int:
-    """How many turns of these users are still to be read: by a model, or by rules where none is given."""
+    """The number of these users' turns still to be read: by a model, or by rules if none is given."""
     return _Worker(ctx, tenant_id, model, None, None, None).count_left(users)[0]
 
 
 def extract_turns(writer: Writer, load: Callable[[], Sequence[LedgerEntry]], model: Any) -> list[Candidate]:
-    """The candidates that a model gives of messages that a caller names. They count as read afterwards."""
+    """The candidates that a model extracts from named messages. They count as read afterwards."""
     ctx, scope = writer.ctx, writer.scope
-    asked = _metered(ctx, model, None)  # what is no model says so before anything is read
+    asked = _metered(ctx, model, None)  # refuses an invalid model before anything is read
     named, names = load(), _user_names(writer)
 
     def turns_of(reader: Reader) -> list[tuple[str, SourceTurn]]:
@@ -175,7 +175,7 @@ def extract_turns(writer: Writer, load: Callable[[], Sequence[LedgerEntry]], mod
 
 
 class _Extractor(NamedTuple):
-    """Who reads, and which way of reading it is. Whichever model reads a turn, it is read."""
+    """The reader of turns and its version. A turn counts as read regardless of which model read it."""
 
     name: str
     version: int
@@ -187,7 +187,7 @@ class _Session(NamedTuple):
 
 
 class _Mark(NamedTuple):
-    """How far a session was read, by which version of which note, and whether somebody reads on from there."""
+    """A session's reading progress, the version of its newest note, and whether a worker is continuing there."""
 
     seq: int
     note: tuple[str, int] | None
@@ -198,7 +198,7 @@ class _PendingTurn(NamedTuple):
     entry: LedgerEntry
     turn: SourceTurn
     is_wanted: bool
-    """Whether it is of a role that is read, and has not been read by name."""
+    """True if its role is read and it was not already read by name."""
 
 
 class _Batch(NamedTuple):
@@ -235,7 +235,7 @@ class _Worker:
         self._progress = progress
         self._claims = _CLAIM if lease is None else _claims_of(lease)
         self._void = None if left_by is None else f"{_claims_of(left_by)}_"
-        """How the claims begin that hold nobody up."""
+        """The id prefix of the claims to ignore."""
         self._policy = ctx.policy.memory.extraction
         self._turns = self._withheld = self._unreadable = self._proposed = self._promoted = self._by_rules = 0
         self._rejected: Counter[str] = Counter()
@@ -265,10 +265,10 @@ class _Worker:
             stopped=stopped or ("claimed" if left and left == claimed else "done"),
         )
 
-    # -- which turns
+    # -- choosing turns
 
     def read_user(self, user_id: str, writer_of: Callable[[str], Writer]) -> None:
-        """Read the user's sessions; `BudgetReached` where a limit is met on the way."""
+        """Read the user's sessions; `BudgetReached` if a limit is met on the way."""
         writer: Writer | None = None
         names: tuple[str, ...] = ()
         for session in self._sessions(user_id):
@@ -283,7 +283,7 @@ class _Worker:
                     break
                 self._read(writer, batch, names)
                 before, mark = mark, self._mark(user_id, session)
-                if mark.seq <= before.seq:  # it was given back, or somebody else was faster
+                if mark.seq <= before.seq:  # the claim was returned, or another worker was faster
                     buffered.clear()
 
     def _sessions(self, user_id: str) -> list[_Session]:
@@ -305,7 +305,7 @@ class _Worker:
     def _next(
         self, user_id: str, session_id: str, mark: _Mark, buffered: list[_PendingTurn], names: tuple[str, ...]
     ) -> _Batch | None:
-        """The next batch of a session; None where all of it is read. Rows that it does not use stay buffered."""
+        """The next batch of a session; None if all of it is read. Unused rows stay buffered."""
         buffered[:] = [each for each in buffered if each.entry.seq > mark.seq]
         taken: list[_PendingTurn] = []
         withheld, seen, at = 0, mark.seq, 0
@@ -325,7 +325,7 @@ class _Worker:
             elif each.is_wanted:
                 withheld += 1
             seen, at = each.entry.seq, at + 1
-        if not taken and not withheld and seen - mark.seq < PAGE_TURNS:  # no note is worth it
+        if not taken and not withheld and seen - mark.seq < PAGE_TURNS:  # too little progress for a note
             return None
         entries, turns = tuple(each.entry for each in taken), tuple(each.turn for each in taken)
         return _Batch(session_id, mark.seq, seen, mark.note, entries, turns, withheld)
@@ -380,7 +380,7 @@ class _Worker:
             self._progress(len(batch.turns))
 
     def _within_turns(self, batch: _Batch) -> _Batch:
-        """The batch, or its first turns where the budget takes no more. It ends with the last of them then."""
+        """The batch, cut to the first turns that fit the budget; it then ends with the last of them."""
         from muniment.memory._extract_model import BudgetReached
 
         turns_max = self._model.budget.turns
@@ -393,21 +393,21 @@ class _Worker:
         return batch._replace(entries=batch.entries[:room], turns=batch.turns[:room], through=through)
 
     def _extract_by_rules(self, writer: Writer, entries: Sequence[LedgerEntry]) -> bool:
-        """False where one of the turns was forgotten meanwhile: what is left is looked at again."""
+        """Extract by rules; return False if a turn was forgotten meanwhile, so that the rest is looked at again."""
         from muniment.memory.extracting import Speakers, extract_from
 
         if self._speakers is None or self._speakers.user_id != writer.scope.user_id:
-            self._speakers = Speakers(writer)  # of all batches: it looks through a session once
+            self._speakers = Speakers(writer)  # shared by all batches: it scans a session once
         try:
             self._by_rules += len(extract_from(writer, entries, self._speakers))
         except Forgotten:
             return False
         return True
 
-    # -- what is left
+    # -- counting the rest
 
     def count_left(self, users: list[str]) -> tuple[int, int]:
-        """How many turns are still to be read, and how many of those another worker is reading."""
+        """The number of turns still to be read, and the number of those claimed by another worker."""
         left = claimed = 0
         for user_id in users:
             for session in self._sessions(user_id):
@@ -433,12 +433,12 @@ class _Id(NamedTuple):
 
 
 def _no_facts(_messages: list[dict[str, str]]) -> str:
-    """The model of a worker that reads by rules alone, which is never asked."""
+    """The model of a worker that reads only by rules; never called."""
     return '{"facts": []}'
 
 
 def _metered(ctx: Context, model: Any, budget: Any) -> MeteredModel:
-    """What a caller gave as a model, under a budget."""
+    """The caller's model under a budget."""
     from muniment.memory._extract_model import MeteredModel, budget_given, load_turn_model
 
     policy = ctx.policy.memory.extraction
@@ -465,7 +465,7 @@ def _messages_of(user_id: str, session_id: str) -> tuple[Condition, ...]:
 
 
 def _user_names(writer: Writer) -> tuple[str, ...]:
-    """How the user is called, as facts say."""
+    """The user's names, from facts."""
     from muniment.memory.facts import read_facts
 
     scope = writer.scope
@@ -486,8 +486,9 @@ def _source_turn(
 
 
 def _is_readable(entry: LedgerEntry, text: str, ctx: Context) -> bool:
-    """Whether a model is given a turn to read: of a role that may teach, and nothing that would turn the model. Users
-    ask assistants for things all day: of theirs only what is worded as injections usually are is held back."""
+    """True if a turn may be given to a model: its role is eligible and it is no prompt injection. Users ask assistants
+    for things all day, so of their turns only those worded like typical injections are withheld.
+    """
     if entry.role not in ctx.policy.memory.extraction.roles or INSTRUCTION_LIKE in entry.flags or not text.strip():
         return False
     is_own = entry.role == "user" and entry.trust == "user"
@@ -495,7 +496,7 @@ def _is_readable(entry: LedgerEntry, text: str, ctx: Context) -> bool:
 
 
 def _count_fitting(turns: Sequence[SourceTurn], ctx: Context) -> int:
-    """How many whole turns one call takes: one always, more up to a number and a length."""
+    """The number of whole turns for one call: at least one, more up to a count and a length."""
     policy, tokens = ctx.policy.memory.extraction, 0
     for count, turn in enumerate(turns):
         tokens += ctx.counter.count(turn.text)
@@ -512,7 +513,7 @@ def _read_context(
     turns: Sequence[SourceTurn],
     names: Iterable[str],
 ) -> tuple[SourceTurn, ...]:
-    """What was said before these turns and between them, as far as it is shown so that they are understood."""
+    """Earlier and interleaved turns, within limits, as context for the model."""
     policy = ctx.policy.memory.extraction
     named = {turn.id for turn in turns}
     where = _messages_of(user_id, session_id)
@@ -533,7 +534,7 @@ def _read_context(
 
 
 def _read_by(reader: Reader, extractor: _Extractor, ids: Sequence[str]) -> set[str]:
-    """Those of these turns that were read, as the notes say."""
+    """The subset of these turns that the notes list as read."""
     linked = {link.item_id for link in by_ids(reader, LINKS, list(ids), column="source_id")}
     found: set[str] = set()
     for item_id in sorted(linked):
@@ -545,16 +546,16 @@ def _read_by(reader: Reader, extractor: _Extractor, ids: Sequence[str]) -> set[s
     return found & set(ids)
 
 
-# -- what is written --------------------------------------------------------------------------------------------
+# -- writing results --------------------------------------------------------------------------------------------
 
 
 class _Written(NamedTuple):
-    """What came of the proposals of a batch."""
+    """Counts of a batch's results."""
 
     candidates: tuple[Candidate, ...]
     rejected: Counter[str]
     promoted: int
-    """Those that hold and are facts, by this proposal or by one before it."""
+    """Accepted proposals that are facts, by this proposal or an earlier one."""
 
 
 def _write_proposals(
@@ -565,7 +566,7 @@ def _write_proposals(
     ids: Sequence[tuple[str, str]],
     model: MeteredModel,
 ) -> _Written:
-    """Each proposal of a turn that was read as a candidate with its fate: declined where it did not hold."""
+    """Record each proposal of a turn that was read as a candidate with its fate: declined if it failed a check."""
     from muniment.memory.candidates import Proposed, propose_in
     from muniment.memory.facts import request_fact
 
@@ -604,7 +605,7 @@ def _write_proposals(
 
 
 def _still_there(reader: Reader, ids: Sequence[str]) -> list[str]:
-    """Those of these turns that were not forgotten meanwhile."""
+    """The subset of these turns not forgotten meanwhile."""
     rows = [get(reader, ENTRIES, (id_,)) for id_ in ids]
     return [row.id for row in rows if row is not None and row.receipt_id is None]
 
@@ -644,7 +645,7 @@ def _write_named(
 def _draft_claim(
     id_: str, extractor: _Extractor, session_id: str, turns: Sequence[str], *, since: int, through: int, until: str
 ) -> Decided:
-    """The entry that says that somebody reads these turns now."""
+    """The entry that claims these turns."""
     said = {
         "id": id_,
         "sources": list(turns),
@@ -659,7 +660,7 @@ def _draft_claim(
 
 
 def _draft_end(id_: str, turns: Sequence[str], unreadable: Sequence[str], status: str, after: str) -> Decided:
-    """The entry that says that they were read, or given back."""
+    """The entry that marks these turns as read, or returns them."""
     said = {"id": id_, "sources": list(turns), "unreadable": list(unreadable), "status": status}
     return Decided([draft_patch(TURNS_READ, "assistant", said)], after)
 
@@ -668,7 +669,7 @@ def _draft_end(id_: str, turns: Sequence[str], unreadable: Sequence[str], status
 
 
 def _mark_in(reader: Reader, ctx: Context, user_id: str, session_id: str, extractor: _Extractor) -> _Mark:
-    """How far a session was read, as the newest note on it says."""
+    """A session's reading progress, by its newest note."""
     where: tuple[Condition, ...] = (
         ("kind", "=", EXTRACTION),
         ("user_id", "=", user_id),
@@ -686,12 +687,12 @@ def _mark_in(reader: Reader, ctx: Context, user_id: str, session_id: str, extrac
 
 
 def _claims_of(lease: str) -> str:
-    """How the ids of claims begin that are made under a lease: whoever takes it over knows them by that."""
+    """The id prefix of claims under a lease, by which a successor recognises them."""
     return f"{_CLAIM}_{sha256(lease.encode()).hexdigest()[:16]}"
 
 
 class _Claim:
-    """A batch that is this worker's for a while; given back where it was not read."""
+    """A batch claimed by this worker for a while; returned if it was not read."""
 
     def __init__(self, writer: Writer, extractor: _Extractor, batch: _Batch, prefix: str) -> None:
         self._writer = writer
@@ -717,13 +718,13 @@ class _Claim:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         if self.is_held:
-            with cancellable(None):  # also where the work was stopped: then above all somebody else is to have it
+            with cancellable(None):  # also if the work was cancelled: then others especially need it
                 write_patches(self._writer, lambda tx: self._end_in(tx, "released", ()), lambda _: None)
 
     def end(
         self, checked: Sequence[CheckedProposal], unreadable: Sequence[str], model: MeteredModel
     ) -> _Written | None:
-        """Write the proposals, and that the turns were read; nothing, where the claim is not held any more."""
+        """Write the proposals and mark the turns as read; do nothing if the claim was lost."""
         ids = _fresh_ids(self._ctx, len(checked))
         made: list[_Written | None] = []
 
@@ -761,34 +762,34 @@ EXTRACTION = "extraction"
 
 
 class StoredExtraction(Record):
-    """A batch of turns of one session, and who reads or has read it."""
+    """A batch of turns of one session, and its reader."""
 
     extraction_id: IdText
     extractor: IdText
     """`model`, or the name of the rules."""
     version: Count
-    """Which way of asking and checking."""
+    """The version of the prompt and checks."""
     session_id: IdText
     turns: Items[IdText]
     unreadable: Items[IdText]
-    """Those of them that the model could not be brought to answer for. They count as read."""
+    """Turns for which the model gave no valid answer. They count as read."""
     status: Literal["claimed", "read", "released"]
     since: Count
-    """Up to which entry of its session everything was read before."""
+    """The entry number up to which the session was read before."""
     through: Count
-    """Up to which it is read with this batch; 0 where the turns were named one by one and nothing follows."""
+    """The entry number up to which it is read with this batch; 0 if the turns were named one by one."""
     until: str
-    """Until when the claim holds."""
+    """The time at which the claim expires."""
     patch: IdText
 
 
 def _note_name(extractor: str, version: int, session_id: str, *, is_sweep: bool = True) -> str:
-    """What the batches of one session have in common; those that go on from one another apart."""
+    """The common name of a session's consecutive batches, or of those whose turns were named one by one."""
     return digest_name(f"{extractor}\n{version}\n{'sweep' if is_sweep else 'named'}\n{session_id}")
 
 
 def project_extraction(entry: LedgerEntry, lookup: Callable[[str], Item | None]) -> list[Change]:
-    """Claimed; then read, or given back."""
+    """Project a batch: claimed, then read or returned."""
     said = entry.metadata
     id_ = said.get("id")
     before = lookup(id_) if isinstance(id_, str) else None
@@ -803,7 +804,7 @@ def project_extraction(entry: LedgerEntry, lookup: Callable[[str], Item | None])
             stored = StoredExtraction.from_wire(before.plain() | fate)
         else:
             return []
-    except InvalidRecord:  # not written by a run of ours: it says nothing about what was read
+    except InvalidRecord:  # not written by one of our runs, so nothing was read
         return []
     return [_change(stored, entry)]
 
@@ -829,7 +830,7 @@ def _change(stored: StoredExtraction, entry: LedgerEntry) -> Change:
 
 
 def extraction_without(item: Item, lost: frozenset[str]) -> Rewritten | None:
-    """A batch without turns that were forgotten. One that has none left goes, as does one whose own entry is lost."""
+    """A batch without forgotten turns. An empty batch is removed, as is one whose own entry is lost."""
     stored = StoredExtraction.from_wire(item.plain())
     left = left_of(stored.turns, lost)
     if stored.patch in lost or (stored.turns and not left):

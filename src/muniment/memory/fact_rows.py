@@ -1,4 +1,4 @@
-"""The rows of facts within a scope, as they lie: who finds none need load nothing of what reads them."""
+"""Raw rows of facts within a scope: a scope without facts need not load the modules that interpret them."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ if TYPE_CHECKING:
 __all__ = ["LEVELS", "FactRows", "fact_items", "level_of", "newest_facts", "owner_of_level", "visible_facts"]
 
 LEVELS: tuple[ScopeLevel, ...] = ("user", "agent", "tenant")
-"""Nearest first: the user's overrides the agent's overrides the tenant's (MP-08)."""
+"""Nearest first: the user's facts override the agent's, which override the tenant's (MP-08)."""
 
 
 HELD_MAX = 30
-"""Of a level with more facts, only some are read for a query: the newest, and those that have words of it."""
+"""For a level with more facts, a query reads only some: the newest, and those that share words with it."""
 NEWEST_MAX = {"active": 30, "disputed": 5, "deprecated": 5}
 
 
 class FactRows(NamedTuple):
-    """What is read of the facts of one level, before a query is looked at."""
+    """The facts read from one level before a query is considered."""
 
     level: ScopeLevel
     items: list[Item]
     is_whole: bool
-    """There are no others."""
+    """True if there are no others."""
 
 
 def newest_facts(reader: Reader, scope: Scope) -> list[FactRows]:
-    """The newest facts of each level that has any: all of them, or those of each status that were held last."""
+    """The newest facts of each non-empty level: all of them, or the most recent of each status."""
     found = []
     for level in LEVELS:
         of_level: tuple[Condition, ...] = (
@@ -54,12 +54,12 @@ def newest_facts(reader: Reader, scope: Scope) -> list[FactRows]:
 
 
 def owner_of_level(scope: Scope, level: ScopeLevel) -> str:
-    """Whose list the facts of a level are in."""
+    """The owner whose list holds the facts of a level."""
     return scope.user_id if level == "user" else bank_owner(scope, level)
 
 
 def level_of(scope: Scope, level: str) -> tuple[Condition, ...]:
-    """Whose items those of a level are."""
+    """The conditions that select a level's items."""
     if level == "user":
         return (("user_id", "=", scope.user_id),)
     return ("user_id", "=", None), ("agent_id", "=", scope.agent_id if level == "agent" else None)
@@ -68,7 +68,7 @@ def level_of(scope: Scope, level: str) -> tuple[Condition, ...]:
 def fact_items(
     reader: Reader, scope: Scope, level: str, key: str | None = None, statuses: tuple[str, ...] = ()
 ) -> list[Item]:
-    """The facts of one level, of all statuses or of some; those that were forgotten are not among them."""
+    """The facts of one level, of all statuses or of some, without forgotten ones."""
     where: tuple[Condition, ...] = (("kind", "in", ("fact",)), *level_of(scope, level), ("newest", "=", 1))
     where += () if key is None else (("name", "=", digest_name(key)),)
     where += (("status", "in", statuses),) if statuses else ()

@@ -1,4 +1,4 @@
-"""Facts (MP-06…MP-09): remembering by the rules, disputing, retracting, reading what stands."""
+"""Facts (MP-06…MP-09): remember by the rules, dispute, retract, and read those in force."""
 
 from __future__ import annotations
 
@@ -83,11 +83,11 @@ __all__ = [
 ]
 
 QUOTED_NOTE = "confidence set by policy: the user's own words, quoted"
-"""The note of a fact that was remembered without a confidence, and without a note, on the user's quoted words."""
+"""The note of a fact remembered from the user's quoted words without a confidence or note of its own."""
 
 
 class FactRequest(Record):
-    """What a caller wants remembered, checked for its form."""
+    """A fact to be remembered, with its form validated."""
 
     key: IdText
     value: JsonValue
@@ -103,7 +103,7 @@ class FactRequest(Record):
 
 
 class Planned(NamedTuple):
-    """What remembering comes to: the entry, the fact it makes or adds to, which rule spoke."""
+    """The decision on a fact: its entry, the fact it makes or adds to, and the rule that applied."""
 
     draft: EntryDraft
     fact_id: str
@@ -112,7 +112,7 @@ class Planned(NamedTuple):
 
 
 def request_fact(**given: Any) -> FactRequest:
-    """Callers' arguments as a request; reversed validity and missing sources are refused here."""
+    """Validate a caller's arguments; refuse reversed validity and missing sources."""
     plain = dict(given)
     for name in ("sources", "depends_on"):
         plain[name] = texts_of(plain.get(name, ()), f"$.{name}")
@@ -160,7 +160,7 @@ def plan_fact(
     *,
     is_supposed: bool = False,
 ) -> Planned:
-    """Take the key's lock, let the rules speak, and say it in an entry. `origin` is what it was promoted from."""
+    """Take the key's lock, apply the rules, and draft the entry. `origin` is the item it was promoted from."""
     ctx, scope, policy = writer.ctx, writer.scope, writer.ctx.policy.memory.facts
     key = cleaned(ctx, request.key)
     value = cleaned(ctx, request.value, key)
@@ -198,7 +198,7 @@ def plan_fact(
 
 
 def _confidence(request: FactRequest, policy: FactPolicy, trust: Trust, *, is_quoted: bool) -> tuple[float, str | None]:
-    """As sure as the caller says; else as the policy says, which is told where it went by the user's quoted words."""
+    """The caller's confidence, or the policy's; a note records if the policy relied on the user's quoted words."""
     if request.confidence is not None:
         return request.confidence, request.notes
     plain: float = getattr(policy.confidence, trust)
@@ -208,7 +208,7 @@ def _confidence(request: FactRequest, policy: FactPolicy, trust: Trust, *, is_qu
 
 
 def _with_origin(notes: str | None, evidence: Sequence[Evidence]) -> str | None:
-    """The notes, which begin with where it comes from that nothing was observed of here."""  # MV-02
+    """The notes, prefixed with the origin of evidence that was not observed here."""  # MV-02
     systems = dict.fromkeys(each.imported_from for each in evidence)
     if not systems or None in systems:
         return notes
@@ -233,7 +233,7 @@ def _new_fact(request: FactRequest, key: str, value: Any, outcome: Outcome, poli
 
 
 def _check_dependencies(reader: Reader, scope: Scope, request: FactRequest) -> None:
-    """A fact may build on others of its own level or above, never on what those it is shared with cannot see."""
+    """Check that a fact depends only on facts of its own level or above, which all its readers can see."""
     for index, id_ in enumerate(request.depends_on):
         path = f"$.depends_on[{index}]"
         level = own_item(reader, scope, "fact", id_, path).plain()["scope_level"]
@@ -243,28 +243,28 @@ def _check_dependencies(reader: Reader, scope: Scope, request: FactRequest) -> N
 
 
 def lock_fact(tx: Transaction, scope: Scope, level: str, key: str) -> None:
-    """Hold a key at a level; what users share is held as a whole first, as a forget does."""
+    """Lock a key at a level; for shared levels, lock the whole level first, as a forget does."""
     if level != "user":
         lock_shared(tx)
     owner = {"user": scope.user_id, "agent": scope.agent_id}.get(level, "")
     tx.do(Lock(("fact", level, owner, digest_name(key))))
 
 
-# -- against a fact -----------------------------------------------------------------------------------
+# -- objections ---------------------------------------------------------------------------------------
 
 
 def dispute_fact(writer: Writer, fact_id: str, sources: Any, reason: str | None) -> Fact:
-    """Someone objects: the fact is left out until it is settled."""
+    """Dispute a fact; it is left out until the dispute is settled."""
     return _object(writer, FACT_DISPUTED, fact_id, sources, reason, ("active", "disputed"))
 
 
 def retract_fact(writer: Writer, fact_id: str, sources: Any, reason: str | None) -> Fact:
-    """The fact is taken back: kept as history, never shown."""
+    """Retract a fact; it is kept as history and never shown."""
     return _object(writer, FACT_RETRACTED, fact_id, sources, reason, ("active", "disputed"))
 
 
 class ObjectionRequest(Request):
-    """On what, and why, somebody objects to a fact."""
+    """An objection to a fact: its sources and reason."""
 
     sources: Texts
     reason: TextOrNone
@@ -291,7 +291,7 @@ def _object(
 
 # -- fact reading --------------------------------------------------------------------------------------
 #
-# Reading facts within a scope: by key, by level, as of a moment, with what they depend on checked (MP-06…MP-08).
+# Read facts within a scope: by key, by level, as of a moment, with their dependencies checked (MP-06…MP-08).
 
 
 class FactItem(NamedTuple):
@@ -309,7 +309,7 @@ class FoundFact(NamedTuple):
     fact: Fact
     match: Match
     is_stale: bool
-    """It depends on a fact that no longer stands."""
+    """True if it depends on a fact that no longer holds."""
 
 
 def find_facts(
@@ -324,8 +324,8 @@ def find_facts(
 ) -> list[FoundFact]:
     """The facts of every status and level that a query may need, best match first, then newest.
 
-    `rows` are the `newest_facts`. Of a level that has more, those that share words with the query or with `words`, and
-    the user's instructions, are read too, or these alone: how many facts there are does not matter.
+    `rows` are the `newest_facts`. From a level with more, facts that share words with the query or with `words`, and
+    the user's instructions, are read too, or only these: the cost does not depend on the number of facts.
     """
     read = read_fact_items(item for each in rows for item in each.items if each.is_whole or not only_matching)
     cut = [each.level for each in rows if not each.is_whole]
@@ -344,9 +344,9 @@ def find_facts(
 
 
 TERMS_ASKED_MAX = 40
-"""Of a longer query, no more terms are looked up."""
+"""Maximum number of query terms looked up."""
 MATCHING_MAX = 50
-"""Facts of a level that are read because they share words with a query."""
+"""Maximum number of a level's facts read because they share words with a query."""
 INSTRUCTIONS_MAX = 20
 _INSTRUCTION = "instruction"
 
@@ -354,7 +354,7 @@ _INSTRUCTION = "instruction"
 def _matching(
     reader: Reader, scope: Scope, levels: Sequence[ScopeLevel], wanted: Wanted, words: str, known_ids: Container[str]
 ) -> Iterator[Item]:
-    """The facts of some levels that share most with a query, and the newest instructions, but for those known."""
+    """The facts of some levels that share most with a query, and the newest instructions, except known ones."""
     terms = hash_terms(wanted.terms)
     terms |= dict.fromkeys(sorted(hash_words(words)))
     terms |= hash_terms(term for _, group in wanted.kinds for term in sorted(group))
@@ -371,7 +371,7 @@ def _matching(
 def _nearer(
     reader: Reader, scope: Scope, levels: Sequence[ScopeLevel], read: Sequence[FactItem], policy: FactPolicy
 ) -> Iterator[Item]:
-    """The active facts of these levels that may override some of those that were read, and were not read yet."""
+    """Unread active facts of these levels that may override some of those read."""
     known_ids = {each.item.id for each in read}
     for level in levels:
         keys = dict.fromkeys(
@@ -384,7 +384,7 @@ def _nearer(
 
 
 def match_fact(wanted: Wanted, key: str, value: Any) -> Match:
-    """How well a fact answers, by the words of its key and of the sentence that it reads as."""
+    """Match a fact against a query, by the words of its key and of its sentence."""
     return match_text(wanted, f"{key} {in_words(key, words_of(value))}")
 
 
@@ -398,7 +398,7 @@ def in_force(found: Iterable[FoundFact], now: str, policy: FactPolicy) -> list[F
 def facts_of_level(
     reader: Reader, scope: Scope, level: str, key: str | None = None, statuses: tuple[FactStatus, ...] = ()
 ) -> list[FactItem]:
-    """The facts of one level, of all statuses or of some; those that were forgotten are not among them."""
+    """The facts of one level, of all statuses or of some, without forgotten ones."""
     return read_fact_items(fact_items(reader, scope, level, key, statuses))
 
 
@@ -407,7 +407,7 @@ def read_fact_items(items: Iterable[Item]) -> list[FactItem]:
 
 
 def _read_fact(item: Item) -> FactItem:
-    """A fact that is as it was written."""
+    """Parse a stored fact."""
     item.check()
     return FactItem(item, StoredFact.model_validate_json(item.body or ""))
 
@@ -425,13 +425,13 @@ def view_fact(reader: Reader, fact_id: str) -> Fact:
 
 
 def fallen_of(reader: Reader, fact: StoredFact, known: dict[str, bool]) -> tuple[str, ...]:
-    """Which of the facts that it depends on no longer stand, themselves or through what they depend on."""
+    """Its dependencies that no longer hold, directly or through their own dependencies."""
     return tuple(id_ for id_ in fact.depends_on if not _stands(reader, id_, known))
 
 
 def _stands(reader: Reader, fact_id: str, known: dict[str, bool]) -> bool:
     if fact_id not in known:
-        known[fact_id] = True  # facts that depend on each other in a ring do not fall by that alone
+        known[fact_id] = True  # a dependency cycle alone does not invalidate its facts
         item = latest(reader, fact_id)
         if item is None or item.body is None or item.status != "active":
             known[fact_id] = False
@@ -441,14 +441,14 @@ def _stands(reader: Reader, fact_id: str, known: dict[str, bool]) -> bool:
 
 
 class FactQuery(Request):
-    """Which facts are asked for: of a key, at a point in time."""
+    """A query for facts of a key, at a point in time."""
 
     key: TextOrNone
     at: MomentOrNone
 
 
 def fact_history(writer: Writer, key: str) -> list[Fact]:
-    """Everything that was ever held of a key, of every status and level, by when it began to hold."""
+    """Every fact ever recorded for a key, of every status and level, by start of validity."""
     wanted = cleaned(writer.ctx, text_of(key, "$.key"))
 
     def work(reader: Reader) -> list[Fact]:
@@ -460,7 +460,7 @@ def fact_history(writer: Writer, key: str) -> list[Fact]:
 
 
 def held_at(fact: StoredFact, moment: str | None, now: str) -> bool:
-    """Whether a fact holds now, or held at a moment."""
+    """True if a fact holds now, or held at a moment."""
     return _holds(fact, now) if moment is None else _held(fact, moment)
 
 
@@ -469,7 +469,7 @@ def _holds(fact: StoredFact, now: str) -> bool:
 
 
 def _held(fact: StoredFact, moment: str) -> bool:
-    """Was it so then, as far as we know today? What a newer value ended held until just before it."""
+    """True if it held then, as far as we know today. A value ended by a newer one held until just before it."""
     if fact.is_retracted or fact.status == "disputed" or fact.since > moment:
         return False
     return (fact.ended_at is None or moment < fact.ended_at) and (fact.until is None or moment <= fact.until)
@@ -477,14 +477,14 @@ def _held(fact: StoredFact, moment: str) -> bool:
 
 # -- facts ---------------------------------------------------------------------------------------------
 #
-# Facts that a run can see, a page at a time, in the order in which they were first written. Not by their keys: a
-# key is a word, and no index of the store holds one.
+# Facts visible to a run, paged in the order in which they were first written. Not by key: a key is a word, and no index
+# of the store holds words.
 
 
 def page_facts(
     writer: Writer, key: str | None, at: Any, asked: ListQuery, *, include_all: bool
 ) -> Iterator[Placed[Fact]]:
-    """What holds now, or held at a point in time, each key by its nearest level; or everything there is."""
+    """The facts that hold now or at a point in time, each key by its nearest level; or all facts."""
     moment = checked(FactQuery, key=key, at=at).at
     wanted = None if key is None else cleaned(writer.ctx, key)
     scope, now = writer.scope, writer.ctx.now()

@@ -1,8 +1,8 @@
-"""The gate: what a person's sentence is worth keeping in view, as five scores that rank and never filter.
+"""The gate: five scores per sentence that estimate how much it is worth keeping in view. They rank, never filter.
 
 A linear model over hashed words, pairs of words and letters, fitted on sentences in ten languages that were written for
 the project (`tools/fit_gate.py`). Scoring is integer arithmetic, so a sentence scores the same everywhere. Precision is
-low, by nature of so small a model: use a score to decide what comes first, not what is true.
+low, by nature of so small a model: use a score to decide the order, not the truth.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _UNSPACED = lazy_pattern("[\u3040-\u30ff\u3400-\u9fff]")
 
 
 class SentenceScores(NamedTuple):
-    """Each from 0 to 255: 128 is where the gate would say yes, 64 and 192 are the margins it was fitted with."""
+    """Scores from 0 to 255: 128 is the decision threshold, 64 and 192 are the margins used in fitting."""
 
     safety: int
     """Ignoring it could hurt the speaker or someone close: allergies, conditions, medication, phobias, danger."""
@@ -47,7 +47,7 @@ class SentenceScores(NamedTuple):
     decision: int
     """A decision or commitment."""
     correction: int
-    """It takes back or replaces something said before."""
+    """It retracts or replaces an earlier statement."""
     own: int
     """The speaker's own, plain and present: not a draft, fiction, quote, joke, hypothetical, or about someone else."""
 
@@ -56,7 +56,7 @@ HEADS = SentenceScores._fields
 
 
 def score_sentences(sentences: Sequence[str]) -> list[SentenceScores]:
-    """Score sentences of a person's turn, each for itself."""
+    """Score the sentences of a person's turn, each independently."""
     return [_score(sentence) for sentence in sentences]
 
 
@@ -82,7 +82,7 @@ def gate_terms(sentence: str) -> list[int]:
 
 @remembered(1 << 13)
 def _word_terms(word: str) -> tuple[int, ...]:
-    """A word, and its runs of three to five letters, of Korean two to four syllables."""
+    """A word, and its runs of three to five letters (two to four syllables in Korean)."""
     marked = f"<{word}>"
     terms = [f"={word}"]
     if len(word) > 1:
@@ -92,13 +92,13 @@ def _word_terms(word: str) -> tuple[int, ...]:
 
 
 def _unspaced_terms(run: str) -> list[int]:
-    """Runs of one to three characters of Chinese and Japanese, which stand without spaces."""
+    """Runs of one to three characters of Chinese and Japanese, which are written without spaces."""
     marked = f"<{run}>"
     return [_key(marked[at : at + size]) for size in (1, 2, 3) for at in range(len(marked) - size + 1)]
 
 
 def _key(term: str) -> int:
-    """24 bits of a checksum: a term that the gate does not know hardly ever has the key of one that it knows."""
+    """A 24-bit checksum; an unknown term hardly ever collides with a known one."""
     return crc32(term.encode("utf-8", "surrogatepass")) >> 8
 
 

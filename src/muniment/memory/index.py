@@ -1,12 +1,12 @@
 """A user's search index: stored blocks that follow the ledger behind a watermark, and the same turns in memory.
 
-Appending indexes nothing. A user's entries are numbered 1 to `users.tail`, and `users.indexed` says up to which of them
-the stored blocks and episodes go. `follow` moves it on, one piece in each transaction; several processes may
-do so at once, and one that is killed leaves a valid position. The entries behind the watermark, the tail, are read from
-the ledger and analysed when they are asked for, so that a search finds the same wherever the watermark is.
+Appending indexes nothing. A user's entries are numbered 1 to `users.tail`; the stored blocks and episodes cover those
+up to `users.indexed`. `follow` advances it, one piece per transaction; several processes may do so at once, and one
+that is killed leaves a valid position. The entries behind the watermark, the tail, are read from the ledger and
+analysed on demand, so that search results do not depend on the watermark.
 
-In memory an index grows at its end by what was appended since, wherever that is stored by now. It is loaded again after
-a forget or a rebuild of the user (`users.generation`) and when the analyzer has changed.
+In memory an index grows at its end by the entries appended since, wherever they are stored. It is reloaded after a
+forget or a rebuild of the user (`users.generation`) and when the analyzer has changed.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ __all__ = [
 ]
 
 PIECE_ENTRIES = 4_096
-"""Entries that one transaction indexes, and turns of a block that is loaded from the ledger."""
+"""Entries indexed per transaction, and turns per block loaded from the ledger."""
 TEXT_CHARS_MAX = 64 * 1024
-"""Characters of a turn that are analysed where its entry does not say how many."""
+"""Characters analysed of a turn whose entry does not specify the number."""
 INDEXES_MAX, INDEX_TURNS_MAX = 64, 1_000_000
-"""Indexes that a process holds in memory, and the turns in all of them: one alone may have more."""
+"""Limits of the indexes a process holds in memory: their number and their total turns; a single one may have more."""
 
 
 def turn_state(reader: Reader, user_id: str) -> int:
@@ -85,7 +85,7 @@ def turn_state(reader: Reader, user_id: str) -> int:
 
 @lru_cache(maxsize=1024)
 def _moment(ts: str) -> tuple[date, int]:
-    """The day of a time stamp, and its seconds since 1970: turns that are written together often share it."""
+    """The day and Unix time of a time stamp; cached, as turns written together often share it."""
     moment = parse_instant(ts)
     return moment.date(), int(moment.timestamp())
 
@@ -97,7 +97,7 @@ def _voice(speaker: str) -> str:
 
 
 def analyse_turn(entry: LedgerEntry, text: str) -> IndexedTurn:
-    """A turn as the index holds it. The entry says how much of a long text is analysed, since the policy may change."""
+    """Analyse a turn for the index. The entry records how much of a long text to analyse, as the policy may change."""
     day, seconds = _moment(entry.ts)
     reach = TEXT_CHARS_MAX if entry.analysed_chars is None else entry.analysed_chars
     length, terms = index_text(text[:reach], day)
@@ -120,8 +120,7 @@ def analyse_turn(entry: LedgerEntry, text: str) -> IndexedTurn:
 def read_turns(
     reader: Reader, tenant_id: str, user_id: str, after: int, last: int
 ) -> Iterator[tuple[LedgerEntry, str]]:
-    """The turns among the entries of a user behind one number and up to another that were not forgotten, with their
-    texts."""
+    """The turns with their texts among a user's entries after one number up to another, without forgotten ones."""
     where: tuple[Condition, ...] = (*_numbered(user_id, after, last), ("receipt_id", "=", None))
     for row in stream(reader, ENTRIES, where, order=("user_id", "n")):
         if can_be_turn(row.kind, row.role):
@@ -144,17 +143,17 @@ def _numbered(user_id: str, after: int, last: int) -> tuple[Condition, ...]:
 
 @dataclass(frozen=True, slots=True)
 class HeldIndex:
-    """An index in memory, and what it stands for."""
+    """An index in memory, with the state it reflects."""
 
     index: StoredIndex
     covers: int
-    """The number of the last entry that was looked at for it."""
+    """The number of the last entry it covers."""
     generation: int
     analyzer: str
 
 
 class IndexCache:
-    """Indexes by tenant and user; those that were asked for least recently are let go. Thread-safe."""
+    """Indexes by tenant and user, evicted least recently used first. Thread-safe."""
 
     def __init__(self) -> None:
         self._held: OrderedDict[tuple[str, str], HeldIndex] = OrderedDict()
@@ -168,7 +167,7 @@ class IndexCache:
             return self._held.get(key)
 
     def put(self, key: tuple[str, str], held: HeldIndex) -> None:
-        """Keep an index, unless a newer one is kept: a replica may answer with an older state of the store."""
+        """Cache an index, unless a newer one is cached: a replica may return an older state of the store."""
         with self._lock:
             other = self._held.get(key)
             if other is not None and (other.generation, other.covers) > (held.generation, held.covers):
@@ -193,9 +192,9 @@ class IndexCache:
 def load_index(
     ctx: Context, reader: Reader, tenant_id: str, user_id: str, without: frozenset[str] = frozenset()
 ) -> StoredIndex:
-    """The index of a user as of this transaction. Only what was appended since the last call is read.
+    """The index of a user as of this transaction. Only entries appended since the last call are read.
 
-    `without` names sessions that are left out, as if they had never been in it.
+    Sessions named in `without` are excluded, as if they had never existed.
     """
     user = read_user(reader, user_id)
     last = user.tail if ctx.indexes_turns else user.indexed
@@ -213,12 +212,12 @@ def load_index(
 
 
 def _can_extend(held: HeldIndex, user: UserRow, last: int) -> bool:
-    """Is it quicker to read what was appended since than to load all blocks?"""
+    """True if reading the entries appended since is faster than loading all blocks."""
     return held.covers <= last and (last - held.covers <= PIECE_ENTRIES or user.indexed <= held.covers)
 
 
 def _load(reader: Reader, tenant_id: str, user: UserRow, last: int) -> StoredIndex:
-    """The index of all stored blocks and the tail."""
+    """Load the index from all stored blocks and the tail."""
     place = segments_of(user.user_id)
     stored = [decode_segment(data) for data in read_data(reader, place, list_blocks(reader, place))]
     tail, names = _tail_segments(reader, tenant_id, user.user_id, user.indexed, last)
@@ -228,7 +227,7 @@ def _load(reader: Reader, tenant_id: str, user: UserRow, last: int) -> StoredInd
 def _tail_segments(
     reader: Reader, tenant_id: str, user_id: str, after: int, last: int
 ) -> tuple[list[Segment], Callable[[Sequence[str]], list[str]]]:
-    """Segments over the turns among some entries; and what names speakers by their turns, these or older ones."""
+    """Segments over the turns among some entries, and a function that names speakers by their turns."""
     speakers: dict[str, str] = {}
     made: list[IndexedTurn] = []
     for entry, text in read_turns(reader, tenant_id, user_id, after, last) if after < last else ():
@@ -344,12 +343,12 @@ class _Piece(NamedTuple):
     """Consecutive entries of a user, analysed before the transaction that indexes them."""
 
     user: UserRow
-    """As it was when they were read."""
+    """The user's row when they were read."""
     last: int
     turns: list[IndexedTurn]
     said: list[tuple[LedgerEntry, str]]
     places: list[_Place]
-    """All of them, by their sessions."""
+    """All entries, by session."""
     statements: list[StatementRow]
 
 
@@ -369,10 +368,10 @@ def follow(
     progress: Callable[[int], None] | None = None,
     embeds: bool = True,
 ) -> int:
-    """Index the entries behind a user's watermark, a piece in each transaction; answers how many turns these were.
+    """Index the entries behind a user's watermark, a piece per transaction; return the number of turns.
 
-    It can be stopped and run again at any time, and by several processes at once. It ends after `entries_max` entries,
-    where that is given. With `embeds` vectors are made after the words: an embedder that fails keeps no word out of the
+    It can be stopped and resumed at any time, and run by several processes at once. It ends after `entries_max`
+    entries, if given. With `embeds` vectors are made after the words: a failing embedder keeps no word out of the
     index.
     """
     if not ctx.indexes_turns:
@@ -390,7 +389,7 @@ def follow(
             if progress is not None:
                 progress(piece.last - piece.user.indexed)
         else:
-            lost += 1  # another process has indexed the same, or forgotten some of it
+            lost += 1  # another process indexed the same entries, or forgot some of them
     if embeds and ctx.embedder is not None:
         from muniment.memory.vectors import embed_behind
 
@@ -406,8 +405,9 @@ def index_tenant(
     of_users: Sequence[str] | None = None,
     embeds: bool = True,
 ) -> int:
-    """Index all that lies behind the watermarks of a tenant, or of some of its users; answers how many turns these
-    were. Each call begins with another user, so that those who index at once seldom do the same."""
+    """Index everything behind the watermarks of a tenant, or of some of its users; return the number of turns. Each
+    call begins with a different user, so that concurrent indexers seldom repeat each other's work.
+    """
     if not ctx.indexes_turns:
         return 0
     users = list(of_users or ()) if of_users is not None else ctx.engine.read(tenant_id, _users_due)
@@ -417,7 +417,7 @@ def index_tenant(
     for user_id in (*users[start:], *users[:start]):
         try:
             turns += follow(ctx, tenant_id, user_id, progress=progress, embeds=embeds and failure is None)
-        except EmbedderFailure as error:  # words of the others go on without it
+        except EmbedderFailure as error:  # other users' words are indexed nevertheless
             failure = error
     if failure is not None:
         raise failure
@@ -431,12 +431,12 @@ def _users_due(reader: Reader) -> list[str]:
 
 
 def count_unindexed(ctx: Context, tenant_id: str) -> int:
-    """How many entries of a tenant are still to be indexed."""
+    """The number of a tenant's entries still to be indexed."""
     return ctx.engine.read(tenant_id, count_tail) if ctx.indexes_turns else 0
 
 
 _LOST_MAX = 16
-"""How often others are quicker before this call leaves the rest to them."""
+"""Lost races before this call leaves the rest to other processes."""
 
 
 def _read_piece(tenant_id: str, user_id: str, size: int, reader: Reader) -> _Piece:
@@ -462,7 +462,7 @@ def _read_piece(tenant_id: str, user_id: str, size: int, reader: Reader) -> _Pie
 
 
 def _write_piece(piece: _Piece, tx: Transaction) -> bool:
-    """Write what stands for a piece and move the watermark behind it; False where the user has changed meanwhile."""
+    """Write a piece's rows and move the watermark past it; False if the user has changed meanwhile."""
     user_id = piece.user.user_id
     if lock_user(tx, user_id)._replace(tail=piece.user.tail) != piece.user:
         return False
@@ -479,7 +479,7 @@ def _write_piece(piece: _Piece, tx: Transaction) -> bool:
 
 
 def _session_pieces(piece: _Piece) -> list[SessionPiece]:
-    """The entries of a piece by their sessions."""
+    """The entries of a piece by session."""
     from muniment.memory.sessions import SessionPiece, TurnPlace
 
     made: dict[str, SessionPiece] = {}
@@ -492,8 +492,9 @@ def _session_pieces(piece: _Piece) -> list[SessionPiece]:
 
 
 def reset(tx: Transaction, user_id: str, *, vectors: bool = True) -> int:
-    """Drop a user's index and let its watermark begin at 0; answers how many blocks went. Nothing else is lost by it:
-    what was dropped is computed from the ledger until it is indexed again."""
+    """Drop a user's index and reset its watermark to 0; return the number of blocks dropped. Nothing else is lost: the
+    index is computed from the ledger until it is stored again.
+    """
     user = lock_user(tx, user_id)
     moved = {"indexed": 0, "generation": user.generation + 1}
     of_user: tuple[Condition, ...] = (("user_id", "=", user_id),)
@@ -508,12 +509,13 @@ def reset(tx: Transaction, user_id: str, *, vectors: bool = True) -> int:
 
 
 _CHECKED_TURNS = 512
-"""Turns of which a verification holds the texts at a time."""
+"""Turns whose texts a verification holds at a time."""
 
 
 def index_fault(reader: Reader, tenant_id: str, user_id: str) -> str | None:
-    """The first difference between a user's blocks and what the entries up to the watermark give; None where there is
-    none. Blocks of another version of the analyzer cannot be made again: of these, only which turns they hold."""
+    """The first difference between a user's blocks and those recomputed from entries up to the watermark; None if there
+    is none. Blocks of another analyzer version cannot be recomputed: of these, only the list of turns is checked.
+    """
     user = read_user(reader, user_id)
     turns = read_turns(reader, tenant_id, user_id, 0, user.indexed)
     place = segments_of(user_id)

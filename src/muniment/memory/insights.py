@@ -1,4 +1,4 @@
-"""Procedures (MP-10) and insights (MP-12): written, judged, promoted, retired; what has expired is out of reach."""
+"""Procedures (MP-10) and insights (MP-12): written, judged, promoted, retired; expired ones are out of reach."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _STATES = ("unvalidated", "testing", "validated", "rejected")
 
 
 def write_procedure(writer: Writer, given: dict[str, Any], scope_level: str) -> Procedure:
-    """A new procedure. Without sources it is the agent's own word."""
+    """Write a new procedure. Without sources it has the trust of the agent's own word."""
     procedure = _procedure(writer, given, scope_level)
     sources = procedure.sources or ()
 
@@ -102,7 +102,7 @@ def _written(procedure: Procedure, scope_level: str, origin: str | None) -> dict
 
 
 def retire_procedure(writer: Writer, procedure_id: str) -> Procedure:
-    """The procedure is no longer chosen; it stays for the record."""
+    """Retire a procedure: it is no longer chosen but stays on record."""
 
     def decide(tx: Transaction) -> Decided:
         item = _locked(tx, writer, "procedure", procedure_id, "$.procedure_id")
@@ -118,7 +118,7 @@ def use_procedures(writer: Writer, procedure_ids: Any) -> None:
     ids = sorted(texts_of(procedure_ids, "$.procedure_ids"))
 
     def decide(tx: Transaction) -> Decided:
-        lock_item(tx, *ids)  # all of them before any that is shared, in the order everyone takes them
+        lock_item(tx, *ids)  # all of them before any shared one, in the common lock order
         items = [_locked(tx, writer, "procedure", id_, "$.procedure_ids") for id_ in ids]
         after = max((item.created_at for item in items), default="")
         return Decided([draft_patch(PROCEDURE_USED, "assistant", {"ids": ids})] if ids else [], after)
@@ -133,7 +133,7 @@ def _view_procedure(reader: Reader, procedure_id: str) -> Procedure:
 
 
 def _locked(tx: Transaction, writer: Writer, kind: str, item_id: Any, path: str) -> Item:
-    """An item of this scope, which no one else changes until the transaction ends."""
+    """An item of this scope, locked until the transaction ends."""
     lock_item(tx, text_of(item_id, path))
     item = own_item(tx, writer.scope, kind, item_id, path)
     if item.user_id is not None:
@@ -146,7 +146,7 @@ def _locked(tx: Transaction, writer: Writer, kind: str, item_id: Any, path: str)
 
 
 def suppose(writer: Writer, given: dict[str, Any]) -> InsightItem:
-    """A new insight: a supposition, never more than under test."""
+    """Record a new insight: a supposition, at most under test."""
     plain = {name: value for name, value in given.items() if value is not None}
     for name in ("sources", "tests_suggested"):
         plain[name] = texts_of(plain.get(name, ()), f"$.{name}")
@@ -177,7 +177,7 @@ def _view_insight(reader: Reader, insight_id: str) -> InsightItem:
 
 
 class JudgementRequest(Request):
-    """Which state an insight is moved to, on what and why."""
+    """A new state for an insight, with sources and reason."""
 
     state: Annotated[str, one_of(_STATES, "{given!r:.40} is not a validation state")]
     reason: TextOrNone
@@ -201,7 +201,9 @@ def judge_insight(writer: Writer, insight_id: str, state: str, sources: Any, rea
 
 
 def is_expired(stored: StoredInsight, run: Item | None, now: str) -> bool:
-    """Past its instant, or with its run, whichever process ended that (MP-12). Expiring exactly now is still there."""
+    """True if past its expiry time, or if its run has ended in any process (MP-12). Expiring exactly now is not
+    expired.
+    """
     expires_at = stored.insight.expires_at or RUN_END
     return (run is None or run.status == "finished") if expires_at == RUN_END else expires_at < now
 
@@ -218,7 +220,7 @@ def _living(tx: Transaction, writer: Writer, insight_id: str) -> tuple[Item, Sto
 
 
 def promote_to_fact(writer: Writer, insight_id: str, key: str, scope_level: str) -> Fact:
-    """A validated insight's statement as a fact, on all of its evidence."""
+    """Promote a validated insight's statement to a fact, on all of its evidence."""
     fact_id = writer.ctx.ids.new("fct")
     made: list[str] = []
     target = request_fact(key=key, value="", sources=("later",), scope_level=scope_level)
@@ -242,7 +244,7 @@ def promote_to_fact(writer: Writer, insight_id: str, key: str, scope_level: str)
 
 
 def promote_to_procedure(writer: Writer, insight_id: str, task_type: str, scope_level: str) -> Procedure:
-    """A validated insight's statement as a procedure, on all of its evidence."""
+    """Promote a validated insight's statement to a procedure, on all of its evidence."""
     empty = _procedure(writer, {"task_type": task_type, "content": {}}, scope_level)
 
     def decide(tx: Transaction) -> Decided:
@@ -279,7 +281,7 @@ def _evidence_of(stored: StoredInsight) -> tuple[str, ...]:
 
 
 def project_procedure(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
-    """Written, retired, or used once more."""
+    """Project a procedure: written, retired, or used once more."""
     event = entry.metadata.get("event")
     try:
         if event == PROCEDURE_WRITTEN:
@@ -291,7 +293,7 @@ def project_procedure(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
             body = before.plain() | {"is_retired": True}
             return [next_version(before, entry, body, "retired", before.trust, ())]
         return _used(entry, lookup) if event == PROCEDURE_USED else []
-    except InvalidRecord:  # not written by a run of ours: it says nothing about a procedure
+    except InvalidRecord:  # not written by one of our runs, so no procedure
         return []
 
 
@@ -333,8 +335,8 @@ def _used(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
 
 
 def procedure_without(item: Item, lost: frozenset[str]) -> Rewritten | None:
-    """What is left of a procedure without some of its sources. It needs one of them; one that was written without any
-    stands by its own patch.
+    """A procedure without some of its sources. It needs one of them; one written without sources rests on its own
+    patch.
     """
     stored = StoredProcedure.from_wire(item.plain())
     named = stored.procedure.sources or ()
@@ -351,7 +353,7 @@ def procedure_without(item: Item, lost: frozenset[str]) -> Rewritten | None:
 
 
 def project_insight(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
-    """Supposed, judged, promoted."""
+    """Project an insight: recorded, judged, promoted."""
     event = entry.metadata.get("event")
     try:
         if event == INSIGHT_SUPPOSED:
@@ -366,7 +368,7 @@ def project_insight(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
             return [_judged(entry, before, stored)]
         promoted = stored.model_copy(update={"promoted_to": entry.metadata.get("promoted_to")})
         return [next_version(before, entry, promoted.to_wire(), before.status, before.trust, ())]
-    except InvalidRecord:  # not written by a run of ours: it says nothing about an insight
+    except InvalidRecord:  # not written by one of our runs, so no insight
         return []
 
 
@@ -407,8 +409,8 @@ def _judged(entry: LedgerEntry, before: Item, stored: StoredInsight) -> Change:
 
 
 def insight_without(item: Item, lost: frozenset[str]) -> Rewritten | None:
-    """What is left of an insight without some of its sources. It stands by one of them, or by its patch where it has
-    none. A validation that lost its evidence is void.
+    """An insight without some of its sources. It rests on one of them, or on its patch if it has none. A validation
+    that lost its evidence is void.
     """
     stored = StoredInsight.from_wire(item.plain())
     named = stored.insight.sources or ()

@@ -1,6 +1,6 @@
-"""Events that are loaded in bulk, as a caller gives them: each under its names, with a key, then written and indexed.
+"""Bulk loading of a caller's events: each under its names, with a key, then written and indexed.
 
-The checks are those of the ledger; nothing here decides.
+The checks are those of the ledger; this module decides nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def load_events(
     index: bool,
     progress: Progress | None,
 ) -> LoadReport:
-    """Check all events, write those that are not there, and index the tails of the tenant's users."""
+    """Check all events, write the missing ones, and index the tails of the tenant's users."""
     tell = progress or _tell_nobody
     if not isinstance(events, Spool) and (
         isinstance(events, str | bytes | Mapping) or not isinstance(events, Iterable)
@@ -44,8 +44,8 @@ def load_events(
         checked = events
         if not isinstance(checked, Spool):
             checked = held.enter_context(spool())
-            named = _named(events, agent_id)  # type: ignore[arg-type] # no spool, as was just seen
-            spool_events(named, ctx.policy.ledger, checked, tenant_id, tell)
+            named = _named(events, agent_id)  # type: ignore[arg-type] # not a spool, as checked above
+            spool_events(named, ctx.policy.ledger, checked, tenant_id, tell, ctx.timezone)
         done = write_spooled(ctx, tenant_id, checked, tell)
     indexed = index_tenant(ctx, tenant_id, progress=lambda count: tell("indexed", count)) if index else 0
     return LoadReport(
@@ -60,7 +60,7 @@ def load_events(
 
 
 def _tell_nobody(_phase: LoadPhase, _count: int) -> None:
-    """Nobody is looking."""
+    """Ignore progress."""
 
 
 def _named(events: Iterable[Mapping[str, Any] | LoadEvent], agent_id: str) -> Iterator[LoadEvent]:

@@ -1,8 +1,8 @@
 """Writing memory: every change is a `state_patch` entry, decided and written in one transaction.
 
-The entry's metadata says what is to be (`event`, the item's `id`, its parts), with every decision already taken, so
-that the projections that read it need no policy and no clock. Locks are taken in one order: session, the user's
-memory, items, memory that users share, fact keys (`store.items`).
+The entry's metadata holds the result (`event`, the item's `id`, its parts) with every decision already made, so that
+the projections that read it need no policy and no clock. Locks are taken in one order: session, the user's memory,
+items, memory that users share, fact keys (`store.items`).
 """
 
 from __future__ import annotations
@@ -66,30 +66,30 @@ __all__ = [
 
 T = TypeVar("T")
 GRANTS = ("agent", "tenant")
-"""Levels above the user's, each of which takes a grant to write at (MP-08)."""
+"""Levels above the user's; writing at each requires a grant (MP-08)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Who writes: the store, the run's scope, how the run opens, what it was granted."""
+    """The context of a write: the store, the run's scope, the run's opening, its grants."""
 
     ctx: Context
     scope: Scope
     opening: Admitted
     grants: frozenset[str]
     repairs: bool = False
-    """May write to a run that is locked, to put it right."""
+    """May write to a locked run in order to repair it."""
 
 
 class Decided(NamedTuple):
-    """What a transaction is about to write, after the newest item it builds on; nothing, where there are no drafts."""
+    """A transaction's pending write, after the newest item it builds on; nothing is written without drafts."""
 
     drafts: Sequence[EntryDraft]
     after: str = ""
 
 
 class Evidence(NamedTuple):
-    """A source that was found in the scope."""
+    """A source found in the scope."""
 
     id: str
     trust: Trust
@@ -97,15 +97,15 @@ class Evidence(NamedTuple):
     is_suspect: bool
     """It was flagged as reading like instructions (LG-08)."""
     imported_from: str | None = None
-    """The system it comes from, where it was not observed here."""
+    """The system it was imported from, if it was not observed here."""
 
 
 def write_patches(
     writer: Writer, decide: Callable[[Transaction], Decided], answer: Callable[[Reader], T], beside: Iterable[str] = ()
 ) -> T:
-    """Decide, write, and answer from what then stands, in one transaction under the session's lock.
+    """Decide, write, and answer from the result, in one transaction under the session's lock.
 
-    `beside` are the owners of other memory that is built on: documents that must not be forgotten meanwhile.
+    `beside` are owners of other memory that this builds on: documents that must not be forgotten meanwhile.
     """
     ctx, scope = writer.ctx, writer.scope
 
@@ -119,18 +119,18 @@ def write_patches(
 
 
 def append_decided(tx: Transaction, writer: Writer, decided: Decided) -> None:
-    """Write what was decided, in a transaction that holds the locks of `write_patches`."""
+    """Write a decision, in a transaction that holds the locks of `write_patches`."""
     if decided.drafts:
         drafts = [_redacted(writer.ctx, draft) for draft in decided.drafts]
         append_in(writer.ctx, tx, writer.scope, drafts, writer.opening, decided.after, repairs=writer.repairs)
 
 
 LEVELS_MAX = 96
-"""What is remembered stands in packets and builds, some levels further down, and has to fit there too."""
+"""Maximum nesting depth; packets and builds nest memory further and must still fit."""
 
 
 def draft_patch(event: str, trust: Trust, said: Mapping[str, Any]) -> EntryDraft:
-    """The entry of one change. Its trust is that of the evidence, so that what is derived from it has no more."""
+    """Draft the entry of one change. Its trust is that of the evidence, so that nothing derived from it has more."""
     if not nests_within(said, LEVELS_MAX):
         hint = "store it as a text, or flatter"
         raise InvalidInput(f"nested deeper than {LEVELS_MAX} levels", path="$", hint=hint)
@@ -148,19 +148,19 @@ _IDS = frozenset(
         "side_a_refs", "sandbox", "side_b_refs", "snapshot_id", "sources", "superseded_by", "traces",
     }
 )  # fmt: skip
-"""Parts of a patch that hold ids alone. A run of digits in one may look like a card number, and has to stay."""
+"""Parts of a patch that hold only ids. A run of digits in one may look like a card number and must be kept."""
 _HOLDING_IDS = frozenset({"assertion", "insight", "patch", "procedure", "quote", "result"})
 
 
 def _redacted(ctx: Context, draft: EntryDraft) -> EntryDraft:
-    """The draft without secrets (LG-10), its ids untouched."""
+    """Redact secrets from a draft (LG-10), except in its ids."""
     if not ctx.policy.ledger.redact_secrets or draft.metadata is None:
         return draft
     return draft.model_copy(update={"metadata": _but_ids(draft.metadata)})
 
 
 def _but_ids(said: dict[str, Any]) -> dict[str, Any]:
-    """An object of a patch, cleaned; so are the objects in it that hold ids themselves."""
+    """Redact an object of a patch, nested objects with ids included."""
     kept: dict[str, Any] = {}
     rest: dict[str, Any] = {}
     for name, part in said.items():
@@ -178,19 +178,19 @@ def _but_ids(said: dict[str, Any]) -> dict[str, Any]:
 
 
 def own_item(reader: Reader, scope: Scope, kind: str, item_id: Any, path: str) -> Item:
-    """An item of this user, or one above the user's level that the user inherits; no other exists (LG-02)."""
+    """An item of this user, or an inherited one from above; all others do not exist (LG-02)."""
     item = latest(reader, text_of(item_id, path))
     seen = item is not None and (
         item.user_id == scope.user_id or (item.user_id is None and item.agent_id in (None, scope.agent_id))
     )
     if item is None or item.kind != kind or not seen:
         raise NotFound(f"no {kind} {item_id!r:.80} in this scope", path=path)
-    item.plain()  # one that was forgotten says so
+    item.plain()  # raises for a forgotten one
     return item
 
 
 def granted(grants: Any) -> frozenset[str]:
-    """The levels a run was granted, checked."""
+    """Validate the levels granted to a run."""
     named = texts_of(grants, "$.grants")
     for index, level in enumerate(named):
         if level not in GRANTS:
@@ -214,7 +214,7 @@ def need_grant(writer: Writer, level: str) -> None:
 
 
 def read_evidence(reader: Reader, scope: Scope, ids: Sequence[str], path: str = "$.sources") -> list[Evidence]:
-    """The sources, each of which must be this user's, still there, and something other than a patch of memory."""
+    """Read the sources, each of which must be this user's, not forgotten, and not a patch of memory."""
     found: list[Evidence] = []
     for index, id_ in enumerate(ids):
         here = f"{path}[{index}]"
@@ -233,16 +233,17 @@ def read_evidence(reader: Reader, scope: Scope, ids: Sequence[str], path: str = 
 
 
 def trust_of_evidence(evidence: Sequence[Evidence], *, is_supposed: bool = False) -> Trust:
-    """The lowest of the sources. What has none, or is only supposed, has no more than the agent's own word. What was
-    not observed here counts a step less than if it were: what the user says here overrules it."""
+    """The lowest trust of the sources. Suppositions and items without sources have only the agent's trust. Imported
+    sources count a step less than local ones, so that the user's words here take precedence.
+    """
     trusts = [each.trust if each.imported_from is None else one_less(each.trust) for each in evidence]  # MV-03
     if any(each.is_suspect for each in evidence):
-        trusts.append("tool")  # the words of somebody outside, whoever passed them on (LG-08)
+        trusts.append("tool")  # an outsider's words, regardless of who relayed them (LG-08)
     return lowest_trust(trusts if trusts and not is_supposed else [*trusts, "assistant"])
 
 
 def find_quote(reader: Reader, scope: Scope, quote: str | None, evidence: Iterable[Evidence]) -> QuoteRef | None:
-    """Where the quoted words stand among the sources, verbatim."""
+    """Find the verbatim quote among the sources."""
     if quote is None:
         return None
     for each in evidence:
@@ -254,7 +255,7 @@ def find_quote(reader: Reader, scope: Scope, quote: str | None, evidence: Iterab
 
 
 def cleaned(ctx: Context, value: Any, key: str | None = None) -> Any:
-    """The value as the door will leave it (LG-10); under the last part of its key, which may name a secret."""
+    """Redact a value as on admission (LG-10); its key's last part may name a secret."""
     if not ctx.policy.ledger.redact_secrets:
         return value
     found: Counter[str] = Counter()
@@ -263,7 +264,7 @@ def cleaned(ctx: Context, value: Any, key: str | None = None) -> Any:
     return next(iter(redact_value({key.rpartition(".")[2] or key: value}, found).values()))
 
 
-# -- what callers give --------------------------------------------------------------------------------
+# -- caller input ----------------------------------------------------------------------------------------
 
 
 def text_of(value: Any, path: str) -> str:
@@ -273,7 +274,7 @@ def text_of(value: Any, path: str) -> str:
 
 
 def said_of(writer: Writer, value: Any, path: str) -> str:
-    """A line of words without secrets (LG-10), no longer than a snapshot may hold (CS-03)."""
+    """Validate a line of text: redacted (LG-10), no longer than a snapshot allows (CS-03)."""
     said: str = cleaned(writer.ctx, text_of(value, path))
     limit = writer.ctx.policy.compaction.claim_chars_max
     if not said.strip():
@@ -288,14 +289,14 @@ def said_of(writer: Writer, value: Any, path: str) -> str:
 
 
 def texts_of(values: Any, path: str) -> tuple[str, ...]:
-    """A list of ids or texts, each once."""
+    """Validate a list of ids or texts, and deduplicate it."""
     if not is_listing(values):
         raise InvalidInput("wanted a list of strings", path=path, hint="wrap a single one in a list")
     return tuple(dict.fromkeys(text_of(value, f"{path}[{index}]") for index, value in enumerate(values)))
 
 
 def instant_of(value: Any, path: str) -> str | None:
-    """What a caller gave as a point in time, in the one form; None where nothing was given."""
+    """Normalise a caller's point in time; None if absent."""
     if value is None:
         return None
     if isinstance(value, date) and not isinstance(value, datetime):
@@ -306,13 +307,13 @@ def instant_of(value: Any, path: str) -> str | None:
 
 
 Texts = Annotated[tuple[str, ...], ByRule(texts_of)]
-"""Of a request: ids or texts, each once."""
+"""Request field: ids or texts, deduplicated."""
 MomentOrNone = Annotated[str | None, ByRule(instant_of)]
-"""Of a request: a point in time, as it is stored; None where none was given."""
+"""Request field: a normalised point in time, or None."""
 
 
 def check_open(item: Item, statuses: tuple[str, ...], doing: str) -> None:
-    """Only an item in one of these states can be so treated."""
+    """Refuse the operation unless the item has one of these statuses."""
     if item.status not in statuses:
         raise Conflict(
             f"the {item.kind} {item.id} is {item.status} and cannot be {doing}",

@@ -1,8 +1,8 @@
-"""Who a user is, in their own words: dated sentences from the ledger, those that matter most first, within a budget.
+"""A user's profile in their own words: dated sentences from the ledger, most important first, within a budget.
 
-What protects a person and what they asked for lastingly comes first, then the newest of what else they said. Lines are
-verbatim and printed oldest first, so that the text stays the same while little is said. A sentence that was corrected
-is shown together with its correction; the correction may stand alone.
+Sentences about safety and standing wishes come first, then the newest of the others. Lines are verbatim and printed
+oldest first, so that the text stays stable. A sentence that was corrected is shown together with its correction; the
+correction may appear alone.
 """
 
 from __future__ import annotations
@@ -43,22 +43,23 @@ __all__ = [
 
 TOKENS_MAX = 100_000
 KIND_MIN = 96
-"""A statement with a lower score for safety or for a wish is neither, to the policy of tools."""
+"""Below this score for safety or for a wish, a statement has neither kind in the policy for tools."""
 LASTING_MIN = 128
-"""A packet puts statements first whose score for safety or for a wish is as high. All others have their chance with
-everything else that was said."""
+"""A packet puts statements first that score at least this for safety or for a wish. All others compete with everything
+else that was said.
+"""
 CORRECTION_MIN = 128
 REVOCATION_MIN = 140
-"""From here on a statement may take an order back that it has too few words in common with."""
+"""From this score on a statement may revoke an order with which it shares too few words."""
 SHARED_MIN, SHARED_BY_MAX = 2, 3
-"""Words that a correction and what it corrects have in common, and statements that have one of these words."""
+"""Minimum number of words shared by a correction and its target, and maximum number of statements with such a word."""
 LINE_TOKENS = 8
-"""No line has fewer: so many statements are read as might fit, and some more."""
+"""Minimum tokens of a line, used to decide the number of statements to read."""
 _ALIKE = 0.9
 
 
 class ProfileLine(Record):
-    """Consecutive sentences of one turn of the user's, verbatim."""
+    """Consecutive sentences of one user turn, verbatim."""
 
     event_id: IdText
     n: Count
@@ -66,21 +67,21 @@ class ProfileLine(Record):
     session_id: IdText
     start: Count
     end: Count
-    """Where the text begins and ends in the event, in characters."""
+    """Start and end of the text in the event, in characters."""
     text: str
     ts: Timestamp
     speaker: str | None
     safety: Count
     wish: Count
-    """How likely it protects somebody, and how likely it is asked for lastingly, from 0 to 255. Not probabilities."""
+    """Scores for safety and for a standing wish, from 0 to 255. Not probabilities."""
     tokens: Count
-    """With its mark, and the date if it is the first line of its day."""
+    """Token count, with its mark, and the date if it is the first line of its day."""
     corrects: str | None
     """The event of an earlier line that this one may correct."""
 
 
 class Profile(Record):
-    """What a user said of themselves, as far as it fits."""
+    """A user's statements about themselves, as far as they fit."""
 
     user_id: IdText
     enabled: bool
@@ -93,7 +94,7 @@ class Profile(Record):
 
 
 class Statement(NamedTuple):
-    """A row of the projection with the turn that it points into."""
+    """A row of the projection with the turn it points to."""
 
     row: StatementRow
     event_id: str
@@ -110,7 +111,9 @@ class Statement(NamedTuple):
 def read_profile(
     ctx: Context, tenant_id: str, user_id: str, max_tokens: int = 256, *, purpose: Purpose | None = None
 ) -> Profile:
-    """The profile of a user, within a number of tokens. `purpose` applies what the policy says of a packet for it."""
+    """The profile of a user, within a number of tokens. `purpose` applies the policy's rules for packets of that
+    purpose.
+    """
     if not isinstance(user_id, str) or not user_id or is_reserved(user_id):
         raise InvalidInput("user_id should be the id of a user", path="$.user_id")
     if type(max_tokens) is not int or not 0 <= max_tokens <= TOKENS_MAX:
@@ -147,11 +150,11 @@ def build_profile(
     safety_min: int = 0,
     wish_min: int = 0,
 ) -> list[ProfileLine]:
-    """The lines of a user's profile for a packet, oldest first; none of a user who is unknown or switched off.
+    """The lines of a user's profile for a packet, oldest first; empty if the user is unknown or disabled.
 
-    A statement with lower scores for safety and for a wish is shown only if it may correct one that is shown.
-    A tool sees what the policy allows, and what shares a word with `query`. Nothing comes from the session `without`.
-    It takes the same time however much a user has said: only the best statements are read.
+    A statement with lower scores for safety and for a wish is included only if it may correct an included one. A tool
+    sees only what the policy allows and what shares a word with `query`. The session `without` is excluded. The cost
+    does not grow with the user's history: only the best statements are read.
     """
     own = policy.memory.profile
     if max_tokens <= 0 or not is_enabled(own, user_id, purpose):
@@ -182,13 +185,13 @@ def build_profile(
 
 
 def is_enabled(policy: ProfilePolicy, user_id: str, purpose: Purpose | None) -> bool:
-    """Does the policy allow the profile of this user, for this purpose?"""
+    """True if the policy allows the profile of this user for this purpose."""
     is_off = any(fnmatchcase(user_id, pattern) for pattern in policy.users_off)
     return policy.enabled and not is_off and (purpose is None or purpose in policy.purposes)
 
 
 def kind_of(row: StatementRow) -> Literal["safety", "wish", "other"]:
-    """What a statement is to the policy. One that may be about health is, whatever else it is."""
+    """A statement's kind for the policy; anything possibly about health counts as safety."""
     if row.safety >= KIND_MIN:
         return "safety"
     return "wish" if row.wish >= KIND_MIN else "other"
@@ -211,8 +214,8 @@ def choose_lines(statements: Sequence[Statement], max_tokens: int, count: Callab
     left, least = max_tokens, count(_mark(99))
     for at in range(len(ranked)):
         later = newer.get(at, ())
-        # Which statement another one corrects is a guess: what protects somebody is not left out for it. An order is,
-        # since a revoked order misleads more than a missing one.
+        # Corrections are guesses, so no safety statement is dropped for one. An order is, since a revoked order
+        # misleads more than a missing one.
         row = ranked[at].said.row
         alone = (at,) if row.safety >= max(LASTING_MIN, row.wish) else later
         for unit in ((at, *later), alone):
@@ -241,7 +244,7 @@ class _Candidate(NamedTuple):
 
 
 def _cost(added: Sequence[Statement], days: Mapping[str, Sequence[Statement]], count: Callable[[str], int]) -> int:
-    """The tokens that statements add: a date for each new day; no mark but two for what may join a neighbour."""
+    """The tokens that statements add: a date for each new day, and two instead of a mark for a possible neighbour."""
     cost = sum(count(_heading(day)) for day in {_day(each.ts) for each in added}.difference(days))
     for each in added:
         is_joined = any(_joins(each, other) or _joins(other, each) for other in days.get(_day(each.ts), ()))
@@ -250,13 +253,13 @@ def _cost(added: Sequence[Statement], days: Mapping[str, Sequence[Statement]], c
 
 
 def _joins(one: Statement, other: Statement) -> bool:
-    """Does nothing but white space lie between a statement and the next of its turn?"""
+    """True if only white space separates a statement from the next of its turn."""
     end = one.row.start + one.row.size
     return one.row.n == other.row.n and end <= other.row.start and not one.turn[end : other.row.start].strip()
 
 
 def _is_said(candidate: _Candidate, seen: Seen) -> bool:
-    """Does a line say the same that was chosen before?"""
+    """True if an already chosen line says the same."""
     return seen.find(candidate.said.text, candidate.words) is not None
 
 
@@ -265,7 +268,7 @@ def _place(statement: Statement) -> tuple[int, int]:
 
 
 def _printed(statement: Statement) -> tuple[str, int, int]:
-    """By day first, so that no date is printed twice, whatever times a caller gave."""
+    """Sort by day first, so that no date is printed twice, regardless of the times callers gave."""
     return (_day(statement.ts), *_place(statement))
 
 
@@ -274,9 +277,9 @@ def _worth(statement: Statement) -> tuple[int, int, int]:
 
 
 def find_corrections(ranked: Sequence[_Candidate]) -> dict[int, tuple[int, ...]]:
-    """For each statement that later ones correct, as far as that can be seen, which those are.
+    """Map each statement to the later ones that apparently correct it.
 
-    Nothing is claimed by it: what may be outdated is shown with what was said after it.
+    This is a heuristic: the possibly outdated statement is shown together with the later ones.
     """
     holding: dict[str, list[int]] = {}
     for at, candidate in enumerate(ranked):
@@ -307,8 +310,9 @@ def _may_correct(row: StatementRow) -> bool:
 
 
 def _revoked_order(ranked: Sequence[_Candidate], late: _Candidate, shared: Mapping[int, int]) -> int | None:
-    """The standing wish that a later statement may take back without saying which ("scrap that"): the one that it has
-    a word in common with, else the last before it."""
+    """The standing wish that a later statement may revoke without naming it ("scrap that"): the one that shares a word
+    with it, else the latest before it.
+    """
     orders = [at for at, each in enumerate(ranked) if each.said.row.wish >= LASTING_MIN and each.place < late.place]
     return max(orders, key=lambda at: (shared.get(at, 0), ranked[at].place), default=None)
 
@@ -316,7 +320,7 @@ def _revoked_order(ranked: Sequence[_Candidate], late: _Candidate, shared: Mappi
 def _lines(
     chosen: Sequence[Statement], corrected: dict[tuple[int, int], str], count: Callable[[str], int]
 ) -> list[ProfileLine]:
-    """Chosen statements as lines, oldest first; neighbours within a turn are one line."""
+    """Chosen statements as lines, oldest first; neighbours within a turn are joined."""
     lines: list[ProfileLine] = []
     for each in sorted(chosen, key=_printed):
         row, start = each.row, each.row.start
@@ -353,7 +357,7 @@ def _lines(
 
 
 def render_profile(lines: Sequence[ProfileLine]) -> str:
-    """The lines as a model reads them, numbered from 1 on, each day under its date."""
+    """The profile text for a model, numbered from 1, each day under its date."""
     parts: list[str] = []
     day = None
     for number, line in enumerate(lines, 1):
@@ -364,7 +368,7 @@ def render_profile(lines: Sequence[ProfileLine]) -> str:
 
 
 def _shown(number: int, said: Statement | ProfileLine, text: str) -> str:
-    """A line of a profile; no line within a text can be taken for one."""
+    """A profile line, with its text escaped so that no part of it looks like another line."""
     who = "" if said.speaker is None else f"{said.speaker}: "
     return f"{_mark(number)}{who}{text}".replace("\n", "\n    ") + "\n"
 
@@ -407,7 +411,7 @@ _NOWHERE: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset())
 
 
 def _bounds(turn: LiveTurn) -> tuple[frozenset[int], frozenset[int]]:
-    """Where statements of a turn may begin and end: nowhere, if it is not the user who speaks."""
+    """The allowed start and end offsets of statements in a turn; empty unless the user is the speaker."""
     if not is_users_own(turn.kind, turn.role, turn.trust):
         return _NOWHERE
     spans = sentence_spans(turn.text[:CHARS_MAX])

@@ -1,4 +1,4 @@
-"""Queries: the terms that are looked up, what may stand for them, and whom and when the query names."""
+"""Queries: the terms to look up, their stand-ins, and the speakers and times that the query names."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from muniment.memory.tool_results import NOISE, asked_marks
 __all__ = ["NAMELESS", "QUERY_CHARS_MAX", "Kind", "Query", "Slot", "asks_for_account", "read_query", "speakers_named"]
 
 QUERY_CHARS_MAX = 20_000
-"""Characters of a query that are read: a longer one is a document, and its start says what it is about."""
+"""Characters of a query that are read: a longer one is a document, whose start shows its topic."""
 TERMS_MAX = 256
-"""How many different terms of a query are looked up; of a longer one the first."""
+"""Maximum number of distinct query terms looked up; the first ones win."""
 
 Holding = Callable[[int], int]
-"""From a term's hash to the number of turns that have it."""
+"""Maps a term's hash to the number of turns with it."""
 
 
 class Slot(NamedTuple):
-    """One term that is asked for."""
+    """One query term."""
 
     word: str
     term: int
@@ -37,7 +37,7 @@ class Slot(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """Terms that may stand for one or more slots."""
+    """Stand-in terms for one or more slots."""
 
     slots: tuple[int, ...]
     terms: tuple[int, ...]
@@ -47,30 +47,30 @@ class Query(NamedTuple):
     slots: tuple[Slot, ...]
     kinds: tuple[Kind, ...] = ()
     window: Window | None = None
-    """The time that it names."""
+    """The time period it names."""
     speaker: int | None = None
-    """The number of the one person named who speaks in this scope; None where several do, or nobody."""
+    """The number of the only named person who speaks in this scope; None for several or none."""
     speakers: tuple[int, ...] = ()
-    """The numbers of all those named who speak in this scope, in their order."""
+    """The numbers of all named speakers of this scope, in their order."""
     asker: bool = False
-    """The user asks about themselves."""
+    """True if the user asks about themselves."""
     addressed: bool = False
-    """The user asks about what the assistant said."""
+    """True if the user asks about the assistant's words."""
     looks_back: bool = False
-    """It asks for a former state, for a point in time or for a tool's call: the newest is not better."""
+    """True if it asks for a former state, a point in time or a tool call, so that newer is not better."""
     account: bool = False
-    """It asks for what was said on something: a stretch of turns, of which many do not name it."""
+    """True if it asks for an account: a stretch of turns, many of which do not name the topic."""
 
     @property
     def terms(self) -> list[int]:
-        """All that is looked up, each once."""
+        """All terms to look up, deduplicated."""
         return list(
             dict.fromkeys([*[slot.term for slot in self.slots], *[t for kind in self.kinds for t in kind.terms]])
         )
 
 
 def read_query(text: str, speakers: Sequence[str], now: date, holding: Holding | None = None) -> Query:
-    """Read a query against those who speak in a scope and the day it is asked on.
+    """Parse a query, given the scope's speakers and the day of the question.
 
     `holding` gives the number of turns of the scope that have a term.
     """
@@ -85,7 +85,7 @@ def read_query(text: str, speakers: Sequence[str], now: date, holding: Holding |
     if window is not None:
         _count_dates(counted, window)
     for term in feast_terms(folded, now.year, words):
-        if term.startswith("#d"):  # the month alone would match whatever was said in it
+        if term.startswith("#d"):  # the month alone would match everything said in it
             counted.setdefault(term, 1)
     marks = {} if holding is None else asked_marks(text, holding)
     if marks:
@@ -108,9 +108,9 @@ def read_query(text: str, speakers: Sequence[str], now: date, holding: Holding |
 
 
 def _count_dates(counted: dict[str, int], window: Window) -> None:
-    """Add the terms of the time asked about. What lies before or after a date does not have that date.
+    """Add the terms of the time asked about. Turns before or after a date do not carry that date's terms.
 
-    A year is a term only where it is what is named: by itself it would match whatever was said in it.
+    A year is a term only if it is named by itself; otherwise it would match everything said in it.
     """
     if window.grain in ("before", "after"):
         for term in [term for term in counted if term.startswith(("#m", "#d"))]:
@@ -121,7 +121,7 @@ def _count_dates(counted: dict[str, int], window: Window) -> None:
 
 
 def _kinds(slots: Sequence[Slot], names: Set[str]) -> tuple[Kind, ...]:
-    """What may stand for the slots; nothing stands for a name."""
+    """Stand-ins for the slots; names have none."""
     places = {slot.word: place for place, slot in enumerate(slots)}
     return tuple(
         [
@@ -175,10 +175,10 @@ _ASKING = lazy_pattern(
 
 @remembered(256)
 def asks_for_account(text: str) -> bool:
-    """Does a query ask for what was said on something: a summary, a discussion, what somebody thinks of it?
+    """True if a query asks for an account: a summary, a discussion, somebody's opinion.
 
-    What it needs is a stretch of turns, one after the other, many of which do not name what it is about. Sentences that
-    tell something ("I love all animals.") are not read, unless nothing else is there.
+    The answer is a stretch of consecutive turns, many of which do not name the topic. Statements ("I love all
+    animals.") are ignored, unless there is nothing else.
     """
     folded = text[:QUERY_CHARS_MAX].casefold().replace("’", "'")
     sentences = [match[0].strip() for match in _SENTENCE.finditer(folded)]
@@ -186,27 +186,27 @@ def asks_for_account(text: str) -> bool:
     return _ACCOUNT.is_in(asked, frozenset(ascii_words(asked)) if asked.isascii() else None)
 
 
-# -- speakers that are named ------------------------------------------------------------------------------
+# -- named speakers --------------------------------------------------------------------------------------
 
 NAMELESS = frozenset(("", "user", "assistant", "human", "ai", "bot", "system", "tool", "agent", "model", "me", "you"))
-"""What those are called who have no name of their own."""
+"""Generic labels of speakers without a name."""
 _TITLES = frozenset(("mr", "mrs", "ms", "miss", "mx", "dr", "prof", "sir", "madam", "hon", "rt", "the", "right"))
 _WORD = re.compile(r"[^\W_]+")
 _BESIDE = re.compile(r"[(\[,]")
-"""What stands behind it in a speaker's name tells where they are from, not how they are called."""
+"""In a speaker's name, text after these characters is an affiliation rather than a name."""
 
 
 class _Name(NamedTuple):
     number: int
     words: tuple[str, ...]
     whole: str
-    """All of it, casefolded."""
+    """The whole name, casefolded."""
 
 
 def speakers_named(text: str, speakers: Sequence[str]) -> list[int]:
-    """The speakers whose name, first name or family name stands in a query, in the order of `speakers`.
+    """The speakers whose full, first or family name occurs in a query, in the order of `speakers`.
 
-    A whole name wins over a part that others share.
+    A full name wins over a part that others share.
     """
     names = _names(tuple(speakers))
     if not names:
@@ -241,7 +241,7 @@ def speakers_named(text: str, speakers: Sequence[str]) -> list[int]:
 
 @remembered(64)
 def _names(speakers: tuple[str, ...]) -> tuple[_Name, ...]:
-    """Those who have a name: the same in every query of a scope."""
+    """The speakers with names; cached, as every query of a scope has the same."""
     return tuple(_read_names(speakers))
 
 
@@ -256,6 +256,6 @@ def _read_names(speakers: Sequence[str]) -> Iterator[_Name]:
 
 
 def _is_called_so(words: Sequence[str], written: frozenset[str]) -> bool:
-    """Is the first word of a name what somebody is called ("Professor B"), or a word ("Project Manager")?"""
+    """True if the first word of a name is used as a name ("Professor B"), not a word ("Project Manager")."""
     is_label = all(len(word) == 1 or word.isdecimal() for word in words[1:])
     return is_label or words[0] not in written

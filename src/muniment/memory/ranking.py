@@ -1,8 +1,8 @@
-"""Ranking: the best turns of a scope for a query, each with the chance that it is evidence and the reasons.
+"""Rank the best turns of a scope for a query, each with its probability of being evidence and the reasons.
 
-All turns are scored by `scoring`; the best `POOL` of them are put in order by *traits*: shares that are measured alike
-for every query, each with a weight of `data/ranking.json`, in the unit of all weights, the best match in words.
-`benchmarks.learn_ranking` fits the weights. Of the first few that say the same, the newest comes first.
+All turns are scored by `scoring`; the best `POOL` are ordered by *traits*: shares measured alike for every query, each
+with a weight from `data/ranking.json`, in units of the best possible word match. `benchmarks.learn_ranking` fits the
+weights. Among the first few with the same content, the newest comes first.
 """
 
 from __future__ import annotations
@@ -62,16 +62,16 @@ __all__ = [
 Array = npt.NDArray[np.float64]
 
 POOL = 60
-"""How many of the best candidates are put in order by their traits."""
+"""Number of top candidates ordered by their traits."""
 TRAITS = (
-    "covers",  # the share of the query's weight that it holds itself; nothing, where it only asks
-    "means",  # the share of the query's weight that it does not say itself and that something stands for which it says
-    "session",  # the best match in words among the other candidates of its session
+    "covers",  # the share of the query's weight in the turn itself; 0 for a pure question
+    "means",  # the share of the query's weight matched only by a stand-in
+    "session",  # the best word match among the other candidates of its session
     "opens",  # the first turn of a session
-    "assistant",  # said by a nameless assistant, unless it is asked what that said
-    "near",  # its place by nearness in meaning
+    "assistant",  # by a nameless assistant, unless the query asks about its words
+    "near",  # its rank by nearness in meaning
 )
-"""The traits, in the order of the columns of `read_traits`."""
+"""The traits, in the column order of `read_traits`."""
 _REASONS = {
     "covers": "holds most of it",
     "means": "says what may stand for it",
@@ -80,42 +80,42 @@ _REASONS = {
 }
 _REASONS_AT = [(place, _REASONS[name]) for place, name in enumerate(TRAITS) if name in _REASONS]
 _REASON_MIN = 0.08
-"""A trait is named as a reason where it is worth so much."""
+"""A trait worth at least this much is given as a reason."""
 _ASKED_WORDS = 8
-"""A turn that only asks, in no more words than these, tells nothing besides."""
+"""A pure question of at most this many words says nothing else."""
 _NEAREST = 512
-"""Beyond so many, a place by nearness is no better than another."""
+"""Ranks by nearness beyond this are all equal."""
 _DIGITS = 9
 STRETCH = 8
-"""How many turns before and after one belong to its stretch, the nearest counting most."""
+"""The number of turns before and after one that belong to its stretch, the nearest counting most."""
 _AMONG = 0.5
-"""What of its own score a stretch adds to a turn at least where that is given as a reason."""
+"""The minimum share of a turn's own score that a stretch must add to be given as a reason."""
 
 
 class Reach:
-    """How far a search reached: filled in by `rank`."""
+    """The reach of a search, filled in by `rank`."""
 
     def __init__(self) -> None:
         self.matched = 0
-        """Turns that there was a reason to show, within where it was to look."""
+        """Number of allowed turns with a reason to be shown."""
         self.eligible: npt.NDArray[np.bool_] | None = None
-        """Which these are; None where they are all."""
+        """Mask of these turns; None for all."""
 
 
 class Ranked(NamedTuple):
-    """A turn that was found, and why it stands where it stands."""
+    """A found turn and its ranking details."""
 
     ordinal: int
     score: float
     parts: dict[str, float]
-    """The features that the score is the sum of."""
+    """The summands of the score."""
     chance: float
-    """How likely it is evidence for the query, from 0 to 1; falls from place to place."""
+    """The probability that it is evidence for the query, from 0 to 1; falls from place to place."""
     reasons: tuple[str, ...]
 
 
 class Ranking(NamedTuple):
-    """What each trait is worth, with vectors and without."""
+    """The weight of each trait, with and without vectors."""
 
     words: Array
     vectors: Array
@@ -123,7 +123,7 @@ class Ranking(NamedTuple):
 
 @cache
 def ranking(name: str) -> Ranking:
-    """The ranking of this digest: the one that the package has."""
+    """The bundled ranking, checked against this digest."""
     held = read_fitted("ranking", name)
     words, vectors = (np.array([held[kind][trait] for trait in TRAITS]) for kind in ("words", "vectors"))
     return Ranking(words, vectors)
@@ -139,9 +139,9 @@ def rank(
     among: npt.NDArray[np.bool_] | None = None,
     reach: Reach | None = None,
 ) -> list[Ranked]:
-    """The best `k` turns, best first. Equal scores stand in ordinal order; the same inputs give the same list.
+    """The best `k` turns, best first. Ties are broken by ordinal; the same inputs give the same list.
 
-    `among` says of each turn whether it may be found at all.
+    `among` masks the turns that may be found.
     """
     if k < 1 or not len(index.ts):
         return []
@@ -172,7 +172,7 @@ def rank(
 def signs_of(
     query: str, index: ScopeIndex, policy: RecallPolicy, now: date, k: int, dense: Dense | None = None
 ) -> tuple[list[int], Array, Array]:
-    """The ordinals that `rank` would answer, and what gives their chances: the signs of each hit, and of the query."""
+    """The ordinals that `rank` would return, and the signs of each hit and of the query."""
     if not len(index.ts):
         return [], np.zeros((0, len(SIGNS))), np.zeros((1, len(FOUND_SIGNS)))
     found = _put_in_order(query, index, policy, now, k, dense)
@@ -183,7 +183,7 @@ def signs_of(
 def traits_of(
     query: str, index: ScopeIndex, policy: RecallPolicy, now: date, dense: Dense | None = None
 ) -> tuple[Ints, Array, Array]:
-    """The candidates that traits put in order, best first: their ordinals, base scores and traits."""
+    """The candidates ordered by traits, best first: their ordinals, base scores and traits."""
     asked = _read(query, index, now)
     scores = score(asked, index, policy, dense)
     best = top(scores, POOL)
@@ -191,21 +191,21 @@ def traits_of(
 
 
 class _Found(NamedTuple):
-    """The candidates of a query in their order. A position counts them as they were scored."""
+    """The ordered candidates of a query. Positions number them in scoring order."""
 
     query: Query
     scores: Scores
     matches: Matches
     scored: Array
-    """What each is worth, by position, its traits included."""
+    """Scores by position, traits included."""
     added: Array
-    """What each trait adds, by position."""
+    """The contribution of each trait, by position."""
     order: Ints
     """Positions, best first."""
     worths: Array
-    """What each place is worth; falls from place to place."""
+    """The value of each place; falls from place to place."""
     reasons: dict[int, list[str]]
-    """Why one stands higher or lower than it scored, by position."""
+    """Reasons for a change of rank, by position."""
 
 
 def _signs(found: _Found, index: ScopeIndex, policy: RecallPolicy, k: int) -> Array:
@@ -245,7 +245,7 @@ def _put_in_order(
         weights = made.vectors if "dense_turn" in scores.parts else made.words
         added = read_traits(asked, index, scores, dense, matches.take(order[:POOL])) * weights
         scored[:POOL] = (scored[:POOL] + np.add.reduce(added, axis=1)).round(_DIGITS)
-        scored[POOL:] = np.minimum(scored[POOL:], scored[:POOL].min(initial=np.inf))  # nobody looked at these
+        scored[POOL:] = np.minimum(scored[POOL:], scored[:POOL].min(initial=np.inf))  # the rest was not examined
         order = np.concatenate((np.lexsort((matches.turns[:POOL], -scored[:POOL])), order[POOL:]))
     worths, reasons = scored[order], dict[int, list[str]]()
     if asked.account and policy.stretch and len(order) > 1:
@@ -283,7 +283,7 @@ def read_traits(query: Query, index: ScopeIndex, scores: Scores, dense: Dense | 
 
 
 def _elsewhere(session: Ints, words: Array) -> Array:
-    """For each candidate the best match among the others of its session."""
+    """For each candidate, the best word match among the others of its session."""
     others = np.where(session[:, np.newaxis] == session, words, 0.0)
     np.fill_diagonal(others, 0.0)
     found: Array = others.max(axis=1, initial=0.0)
@@ -295,7 +295,7 @@ def _opens(session: Ints) -> npt.NDArray[np.bool_]:
 
 
 def _nearness(near: npt.NDArray[np.floating], turns: Ints) -> Array:
-    """1 for the nearest turn of the scope, falling with the logarithm of its place."""
+    """1 for the nearest turn of the scope, falling with the logarithm of the rank."""
     count = min(_NEAREST, len(near))
     nearest = np.sort(np.partition(near, len(near) - count)[len(near) - count :])
     places = count - nearest.searchsorted(near[turns], side="right")
@@ -308,10 +308,10 @@ def _nearness(near: npt.NDArray[np.floating], turns: Ints) -> Array:
 def _by_stretch(
     index: ScopeIndex, share: float, scores: Scores, matches: Matches, scored: Array, order: Ints
 ) -> tuple[Ints, Array, list[int]]:
-    """Add to each of the best what the turns around it score, the nearer the more; the best is worth what it was.
+    """Add the scores of surrounding turns to each of the best, nearer turns counting more; keep the maximum unchanged.
 
-    Where an account of what was said is asked for, a stretch of turns is wanted, many of which do not name what it is
-    about. Answers the order, what its places are worth, and which positions gain much.
+    Used when an account is requested: the answer is a stretch of turns, many of which do not name the topic. Returns
+    the order, the values of its places, and the positions that gained much.
     """
     first = order[:POOL]
     best, own = matches.turns[first], scored[first]
@@ -338,19 +338,20 @@ def _by_stretch(
 # -- what changed -------------------------------------------------------------------------------------
 
 _ANCHOR, _MATCH, _OVERLAP, _RESTATED = 0.75, 0.6, 0.5, 0.3
-"""Of the most weight that one of them says, what the anchor says; what another says of what the anchor says; what both
-say of what either does; and the words in common of all that the shorter one has."""
+"""Thresholds as shares of the larger weight: the anchor's own share; another turn's share of the anchor's; the overlap
+of both; and, of all its words, the share of the shorter turn's words that both have.
+"""
 _RESTATED_NEAR, _NEAREST_FEW = 0.2, 0.6
-"""The same where both are among the nearest ten in meaning: vectors find a newer value in other words."""
+"""The same for turns that are both among the ten nearest: vectors find a newer value in other words."""
 
 
 def _newest_first(
     query: Query, index: ScopeIndex, matches: Matches, order: Ints, count: int, dense: Dense | None
 ) -> tuple[Ints, list[int]]:
-    """Put those of the first that restate the best of them in order of time, on the places that they hold together.
+    """Sort the top turns that restate the best one by time, within the places they hold.
 
-    Only what the same person said: another's later words are no newer state of this one. Who only asks states nothing;
-    nor does an assistant without a name, which repeats and suggests, unless it is asked what it said.
+    Only turns of the same speaker count: another person's later words are no newer state of this one. Pure questions
+    state nothing; nor does a nameless assistant, which repeats and suggests, unless the query asks about its words.
     """
     first = order[:count]
     if query.looks_back or len(first) < 2:
@@ -384,13 +385,13 @@ def _newest_first(
 
 
 def _newer_first(index: ScopeIndex, turn: int) -> tuple[int, int]:
-    """What sorts turns by time; what was said within one second by the order of writing. Documents have none."""
+    """Sort key by time, then by write order within one second. Documents have no time."""
     is_spoken = ROLES[index.role[turn]] in ("user", "assistant")
     return -int(index.ts[turn]), -index.written_number(turn) if is_spoken else 0
 
 
 def _restates(index: ScopeIndex, one: int, other: int, share: float) -> bool:
-    """Do the two have such a share of their words in common, and not all of them?"""
+    """True if the two differ and share at least this part of the shorter one's words."""
     left, right = index.terms(one) - MARKS, index.terms(other) - MARKS
     return left != right and len(left & right) >= share * min(len(left), len(right))
 
@@ -405,7 +406,7 @@ def top(scores: Scores, k: int) -> Ints:
     if scores.eligible is not None:
         (places,) = scores.eligible.nonzero()
         total = total[places]
-    if len(total) > _STEP * 2 * k:  # what is among the best of all is no worse than the last of the best of some
+    if len(total) > _STEP * 2 * k:  # the k-th best of a sample is a lower bound for the k-th best of all
         places, total = _best_of(total, places, _least(total[::_STEP], k))
     if len(total) > k:
         places, total = _best_of(total, places, _least(total, k))
@@ -414,11 +415,11 @@ def top(scores: Scores, k: int) -> Ints:
 
 
 _STEP = 16
-"""Of a large scope every so many turns are looked at first."""
+"""Sampling step in large scopes."""
 
 
 def _least(total: Array, k: int) -> float:
-    """What the last of the best `k` has."""
+    """The score of the k-th best."""
     return float(np.partition(total, len(total) - k)[len(total) - k])
 
 
@@ -429,38 +430,35 @@ def _best_of(total: Array, places: Ints | None, least: float) -> tuple[Ints, Arr
 
 # -- call order ----------------------------------------------------------------------------------------
 #
-# Which calls a question asks for: by what they did, of which tool they are, that they failed; and which of several
-# events: what stands before or after another one that it names, the first or the last of those alike. Only the
-# words and marks of the events themselves count here, not those around them: it is asked which of them it is. A
-# scope without calls is left as it is.
+# Questions about calls: by effect, by tool, by failure; and by order: the event before or after another one that the
+# question names, or the first or last of several alike. Only the words and marks of the events themselves count here,
+# not those around them, since the question is which event it is. A scope without calls is unaffected.
 
 
 ASKED_FOR = 1.5
-"""What the event adds that is asked for, in the unit of all weights, the best match in words;"""
+"""Bonus of the event asked for, in units of the best possible word match;"""
 NEXT = 0.6
 """and each further one, against the one before it."""
 MARKED = 0.5
-"""What a call adds that has all the marks which a question asks for;"""
+"""Bonus of a call that has all the marks a question asks for;"""
 NAMED = 0.5
-"""and the event that the question names beside it: who reads the answer wants to see both."""
+"""and of the event that the question names as a reference, so that a reader sees both."""
 COUNT = 4
 _NAMED_MAX = 3
 _ALIKE, _AS_MUCH, _MEANT = 0.98, 0.85, 0.6
-"""Of the most that an event says, what others say that are the one named as well, that are alike, that are meant."""
+"""Shares of an event's maximum match at which others count as the named one, as alike, and as meant."""
 _CALL, _READ = term_hash(CALL), term_hash(did(READ))
 
 
 def score_calls(text: str, asked: Query, index: ScopeIndex, now: date, scores: Scores) -> Scores:
-    """The scores with what calls add that have the marks a question asks for, and what the place of an event among
-    others adds, where it asks for that.
-    """
+    """The scores plus the bonuses for calls with the requested marks and for events in the requested order."""
     if not len(index.postings(_CALL)[0]):
         return scores
     order = asked_order(text)
     beside, named = _ordered(order, index, now)
     parts = {"marked": _marked(asked, index), "asked_order": beside, "named_event": named}
     if order is not None and order.side is not None:
-        del parts["marked"]  # what was done is the event that is named, and not the one asked for
+        del parts["marked"]  # the effect belongs to the named event, not to the one asked for
     found = {name: added for name, added in parts.items() if added.any()}
     if not found:
         return scores
@@ -474,9 +472,9 @@ def score_calls(text: str, asked: Query, index: ScopeIndex, now: date, scores: S
 
 
 def _marked(asked: Query, index: ScopeIndex) -> Array:
-    """What its own marks add to each call: those of what it did, not of what it was about, which words say as well.
+    """The bonus of each call for its own marks: those of its effect, not of its subject, which words match as well.
 
-    A turn hears the words around it; what was done there it has not done itself.
+    A turn inherits the words around it, but not the effects of calls around it.
     """
     marks = [slot for slot in asked.slots if slot.word.startswith(CALL) and not slot.word.startswith(identified(""))]
     held = np.zeros(len(index.ts))
@@ -486,9 +484,7 @@ def _marked(asked: Query, index: ScopeIndex) -> Array:
 
 
 def _ordered(asked: AskedOrder | None, index: ScopeIndex, now: date) -> tuple[Array, Array]:
-    """What the place of an event among others adds; and what it adds to be the one that the question names, where that
-    is more.
-    """
+    """The bonus of events by their order; and the larger bonus for being the event that the question names."""
     added, named = np.zeros((2, len(index.ts)))
     if asked is not None and asked.side is not None:
         named[_add_beside(asked, index, now, added)] = NAMED
@@ -499,7 +495,7 @@ def _ordered(asked: AskedOrder | None, index: ScopeIndex, now: date) -> tuple[Ar
 
 
 def _said(text: str, index: ScopeIndex, now: date) -> Array:
-    """What of a part of the question each turn says itself: the weight of its words and marks."""
+    """The weight of a question part's words and marks in each turn itself."""
     query = read_query(text, index.speakers, now, lambda term: len(index.postings(term)[0]))
     index.prepare([slot.term for slot in query.slots])
     held = np.zeros(len(index.ts))
@@ -510,7 +506,7 @@ def _said(text: str, index: ScopeIndex, now: date) -> Array:
 
 
 def _among_calls(said: Array, index: ScopeIndex) -> Array:
-    """What calls alone say, unless others say clearly more: who tells of a call later is not the call."""
+    """Restrict matches to calls, unless other turns match clearly better: a later report of a call is not the call."""
     calls = np.zeros(len(said))
     ordinals, _ = index.postings(_CALL)
     calls[ordinals] = said[ordinals]
@@ -518,8 +514,8 @@ def _among_calls(said: Array, index: ScopeIndex) -> Array:
 
 
 def _add_beside(asked: AskedOrder, index: ScopeIndex, now: date, added: Array) -> Ints:
-    """The events that stand on the side asked for of the one that is named, the nearest first; answers those that may
-    be the one named.
+    """Add bonuses to the events on the requested side of the named one, nearest first; return the possible reference
+    events.
     """
     named = _among_calls(_said(asked.event, index, now), index)
     most = named.max(initial=0.0)
@@ -539,9 +535,9 @@ def _add_beside(asked: AskedOrder, index: ScopeIndex, now: date, added: Array) -
 
 
 def _meant(asked: AskedOrder, index: ScopeIndex, side: Ints, wanted: Array) -> Ints:
-    """Those on one side that are asked for, in their order: by who speaks, else by what of it they say.
+    """The events on one side that are meant, in order: by speaker, else by match.
 
-    An agent that said nothing there speaks by its calls; a user does not.
+    An agent that wrote nothing there is represented by its calls; a user is not.
     """
     if asked.speaks is not None:
         spoken: Ints = side[index.role[side] == ROLES.index(asked.speaks)]
@@ -559,7 +555,7 @@ def _meant(asked: AskedOrder, index: ScopeIndex, side: Ints, wanted: Array) -> I
 
 
 def _add_end(asked: AskedOrder, index: ScopeIndex, now: date, added: Array) -> None:
-    """Of the calls that say as much of what is asked as any, the first or the last."""
+    """Add the bonus to the first or last of the best matching calls."""
     if asked.speaks is not None:
         return
     said = _among_calls(_said(asked.wanted, index, now), index)
@@ -570,7 +566,7 @@ def _add_end(asked: AskedOrder, index: ScopeIndex, now: date, added: Array) -> N
 
 
 def _add(added: Array, ordinals: Ints, worth: float) -> None:
-    """The first of them gets so much, each further one less."""
+    """Add the full bonus to the first, and less to each further one."""
     for each in ordinals[:COUNT].tolist():
         added[each] = max(added[each], worth)
         worth *= NEXT

@@ -1,4 +1,4 @@
-"""Scores of all turns of a scope for one query: BM25 over a turn in its context, who speaks, nearness in meaning."""
+"""Scores of all turns of a scope for one query: BM25 over a turn in its context, speakers, nearness in meaning."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ __all__ = [
 ]
 
 _CELLS_MAX = 1 << 20
-"""Terms times turns that are scored at once."""
+"""Maximum terms times turns scored at once."""
 _REACH_MAX = 2
-"""A turn's words reach this many places to either side."""
+"""A turn's words extend this many places to either side."""
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -52,8 +52,8 @@ def idf(total: int, holding: int) -> float:
 
 
 def score_words(query: Query, index: ScopeIndex, policy: RecallPolicy) -> tuple[Array, Array | None, float]:
-    """For every turn, what of the query's terms it says; what may stand for them, where anything may; and the most that
-    a turn could have that says all of them, over and over.
+    """For every turn: its score for the query's terms, the score for stand-ins if there are any, and the maximum
+    possible score of a turn with all terms repeated.
     """
     size = len(index.length)
     if not size:
@@ -88,10 +88,10 @@ def score_words(query: Query, index: ScopeIndex, policy: RecallPolicy) -> tuple[
 
 
 def _weight(query: Query, index: ScopeIndex, policy: RecallPolicy, slot: Slot, holding: int) -> float:
-    """The weight of a slot that so many turns hear.
+    """The weight of a slot that `holding` turns have.
 
-    What a speaker is called says little: others call them by it ("Hi Kate!"), and who speaks is known. Its weight is
-    that among those whom they speak with: elsewhere nobody calls them by it, and in a large scope it would weigh like
+    A speaker's name says little: others address them by it ("Hi Kate!"), and the speaker is known anyway. It is
+    weighted among the turns of their conversations: elsewhere nobody uses it, and in a large scope it would weigh like
     the rarest of words.
     """
     if not query.speakers or slot.term not in called(index, query.speakers):
@@ -106,7 +106,7 @@ def _weight(query: Query, index: ScopeIndex, policy: RecallPolicy, slot: Slot, h
 
 
 def called(index: ScopeIndex, speakers: tuple[int, ...]) -> frozenset[int]:
-    """The terms of what these are called."""
+    """The terms of these speakers' names."""
 
     def work_out() -> frozenset[int]:
         return frozenset(term_hash(term) for number in speakers for term in analyze(index.speakers[number]))
@@ -115,7 +115,7 @@ def called(index: ScopeIndex, speakers: tuple[int, ...]) -> frozenset[int]:
 
 
 def _company(index: ScopeIndex, speakers: tuple[int, ...]) -> npt.NDArray[np.bool_] | None:
-    """The turns of the sessions in which one of these speaks; None where that is all of them, or they are nobody."""
+    """The turns of sessions in which one of these speaks; None if that is all of them or there is no such speaker."""
     if not speakers:
         return None
 
@@ -143,17 +143,17 @@ def _score_kinds(query: Query, index: ScopeIndex, policy: RecallPolicy, damped: 
 
 
 def _portions(asked: Sequence[S], size: int) -> Iterator[Sequence[S]]:
-    """Portions of `asked`, each small enough that its rows over all turns take little memory."""
+    """Split `asked` into portions small enough that their rows over all turns take little memory."""
     step = max(1, _CELLS_MAX // size)
     for at in range(0, len(asked), step):
         yield asked[at : at + step]
 
 
 def _where_heard(heard: Array) -> tuple[Ints, Array, Ints]:
-    """Row by row: the places that hear something, what they hear, and how many they are in each row."""
+    """For each row: the non-zero places, their values, and their number."""
     count, size = heard.shape
     flat = heard.ravel()
-    (cells,) = (flat != 0).nonzero()  # of flags, a tenth of the time that it takes of numbers
+    (cells,) = (flat != 0).nonzero()  # ten times faster on flags than on numbers
     starts = np.arange(0, count * size + 1, size)
     ends = cells.searchsorted(starts)
     holding = ends[1:] - ends[:-1]
@@ -167,7 +167,7 @@ def _heard(
     weights: Mapping[int, float],
     leaning: Array | None = None,
 ) -> Array:
-    """For each row of terms, how much every turn hears of them, from itself and its neighbours."""
+    """For each row of terms, every turn's score from itself and its neighbours."""
     size = len(index.length)
     if not rows:
         return np.zeros((0, size))
@@ -181,7 +181,7 @@ def _heard(
 
 
 def _brevity(index: ScopeIndex, share: float) -> Array:
-    """What a word of each turn counts: the longer a turn, the less each of its words."""
+    """The length normalisation of each turn: the longer a turn, the less each of its words counts."""
 
     def work_out() -> Array:
         length = np.maximum(index.length, 1)
@@ -192,10 +192,10 @@ def _brevity(index: ScopeIndex, share: float) -> Array:
 
 
 def _leaning(index: ScopeIndex, policy: RecallPolicy) -> Array | None:
-    """How much each turn leans on those around it; None where all do in full, as among people.
+    """The degree to which each turn depends on its neighbours; None if all do fully, as among people.
 
-    An assistant repeats what it answers, at length: its words say little of the turns beside it, and theirs of it. In a
-    session where one speaks, a turn leans only as far as it is short.
+    An assistant repeats at length what it answers: its words say little about neighbouring turns, and theirs little
+    about it. In a session with one speaker, a turn depends on its neighbours only as far as it is short.
     """
 
     def work_out() -> tuple[Array | None]:
@@ -210,7 +210,7 @@ def _leaning(index: ScopeIndex, policy: RecallPolicy) -> Array | None:
 
 
 def nameless_assistant(index: ScopeIndex) -> npt.NDArray[np.bool_]:
-    """Which turns an assistant said that goes by no name of its own."""
+    """Mask of the turns by an assistant without a name."""
 
     def work_out() -> npt.NDArray[np.bool_]:
         nameless = np.array([name.casefold().strip() in NAMELESS for name in index.speakers], bool)
@@ -229,10 +229,10 @@ def spread(
     count: int = 1,
     leaning: Array | None = None,
 ) -> Array:
-    """Values and their neighbours', over all ordinals: `weights[d]` of a value goes to the turn d places later, so far
-    as that turn is `leaning` on others.
+    """Spread values to neighbours, over all ordinals: `weights[d]` of a value goes to the turn d places later, scaled
+    by that turn's `leaning`.
 
-    `starts` says where each value's row begins, of `count` rows that are spread side by side and answered end to end.
+    `starts` gives the start of each value's row, for `count` rows that are spread together and returned end to end.
     """
     size = len(index.session)
     offsets, shares = _columns(tuple(weights.items()))
@@ -252,7 +252,7 @@ def spread(
 
 @lru_cache(maxsize=64)
 def _columns(weights: tuple[tuple[int, float], ...]) -> tuple[Ints, Array]:
-    """How far a value goes, counted from the fence before the first turn; and how much of it."""
+    """Offsets from the padding before the first turn, and their weights."""
     given = [(offset + _REACH_MAX, weight) for offset, weight in weights if weight]
     return (
         np.array([offset for offset, _ in given], np.int64)[:, np.newaxis],
@@ -261,14 +261,14 @@ def _columns(weights: tuple[tuple[int, float], ...]) -> tuple[Ints, Array]:
 
 
 def _fenced(session: Ints) -> Ints:
-    """The sessions of the turns between places that are no turn's: beyond the first and the last one is nobody."""
+    """The session numbers, padded on both sides with turns of no session."""
     fenced = np.full(len(session) + 2 * _REACH_MAX, -1, session.dtype)
     fenced[_REACH_MAX:-_REACH_MAX] = session
     return fenced
 
 
 class _Days(NamedTuple):
-    """The day on which each turn was said."""
+    """The day of each turn."""
 
     years: Ints
     months: Ints
@@ -276,7 +276,7 @@ class _Days(NamedTuple):
 
 
 def _said_on(index: ScopeIndex, word: str) -> npt.NDArray[np.bool_] | None:
-    """The turns whose date has the term: a month, a day of a month, a year. None where the term is no date."""
+    """The turns whose date has the term: a month, a day of a month, a year. None if the term is no date."""
     if word.startswith("#m"):
         return np.equal(_days(index).months, int(word[2:]))
     if word.startswith("#d"):
@@ -289,7 +289,7 @@ def _said_on(index: ScopeIndex, word: str) -> npt.NDArray[np.bool_] | None:
 
 
 def _days(index: ScopeIndex) -> _Days:
-    """Worked out when a query names a date. Turns side by side were often said on one day: few are looked at."""
+    """Computed when a query names a date. Adjacent turns often share a day, so few are examined."""
 
     def work_out() -> _Days:
         dates = index.ts // 86_400
@@ -312,22 +312,22 @@ _QUESTION = term_hash(QUESTION)
 
 
 class Dense(NamedTuple):
-    """How near each turn, and the window it stands in, is to the query; arrays over the ordinals."""
+    """The nearness of each turn, and of its window, to the query; arrays over the ordinals."""
 
     turn: Floats | None = None
     window: Floats | None = None
     known: Flags | None = None
-    """Which turns have a vector; None where all do. The others are as near as the mean."""
+    """Mask of turns with a vector; None for all. The others count as the mean."""
 
 
 class Scores(NamedTuple):
     total: Array
     parts: Mapping[str, Array]
-    """What the total is the sum of, by feature."""
+    """The summands of the total, by feature."""
     eligible: npt.NDArray[np.bool_] | None
-    """Turns that there is a reason to show at all; None where there is one for each."""
+    """Turns with a reason to be shown at all; None for all."""
     unit: float = 0.0
-    """What the best match in words has, of what it could have if it said every word of the query: a share."""
+    """The best word match, as a share of the score of a turn with every word of the query."""
 
 
 def score(query: Query, index: ScopeIndex, policy: RecallPolicy, dense: Dense | None = None) -> Scores:
@@ -364,7 +364,7 @@ def score(query: Query, index: ScopeIndex, policy: RecallPolicy, dense: Dense | 
 
 
 def _question(index: ScopeIndex, policy: RecallPolicy) -> Array:
-    """What is taken off the turns that ask."""
+    """The penalty of turns that ask."""
     asking, counts = index.postings(_QUESTION)
 
     def work_out() -> Array:
@@ -376,7 +376,7 @@ def _question(index: ScopeIndex, policy: RecallPolicy) -> Array:
 
 
 def _nearness(policy: RecallPolicy, dense: Dense) -> dict[str, Array]:
-    """Nearness in meaning, as far as it is known and counts."""
+    """The contribution of nearness in meaning, if known and weighted."""
     features = (
         ("dense_turn", policy.dense_turn, dense.turn),
         ("dense_window", policy.dense_window, dense.window),
@@ -386,32 +386,32 @@ def _nearness(policy: RecallPolicy, dense: Dense) -> dict[str, Array]:
     }
 
 
-# -- what the best say --------------------------------------------------------------------------------
+# -- matches of the best turns ------------------------------------------------------------------------------
 
 
 class Matches(NamedTuple):
-    """What some turns say of a query themselves."""
+    """The query words in some turns themselves."""
 
     turns: Ints
     """Their ordinals."""
     words: Flags
-    """By slot and turn: is it said?"""
+    """By slot and turn: True if the word occurs."""
     meant: Flags
-    """By slot and turn: is something said that may stand for it, and not the word itself?"""
+    """By slot and turn: True if only a stand-in occurs."""
     weights: Array
-    """What each slot weighs; nothing where it is a date or the name of one who speaks and is named."""
+    """The weight of each slot; 0 for dates and names of speakers."""
     counts: list[int]
-    """How many turns of the scope say each slot."""
+    """The number of turns of the scope with each slot."""
 
     def take(self, positions: Ints) -> Matches:
-        """Those at some positions, in that order."""
+        """Select positions, in that order."""
         return self._replace(
             turns=self.turns[positions], words=self.words[:, positions], meant=self.meant[:, positions]
         )
 
 
 def match_turns(query: Query, index: ScopeIndex, turns: Ints) -> Matches:
-    """Read what these turns say of a query."""
+    """Match these turns against a query."""
     slots = len(query.slots)
     rows = [[index.postings(slot.term)[0]] for slot in query.slots]
     rows += [[index.postings(term)[0] for term in kind.terms] for kind in query.kinds]
@@ -433,9 +433,9 @@ def match_turns(query: Query, index: ScopeIndex, turns: Ints) -> Matches:
 
 
 def slot_weights(query: Query, index: ScopeIndex, counts: Sequence[int]) -> Array:
-    """What each slot of a query weighs, that so many turns say.
+    """The weight of each slot of a query, given the number of turns with it.
 
-    Whoever speaks need not say their own name, and a date is told by when a turn was said: neither weighs anything.
+    Speakers need not use their own name, and dates match by time stamp: neither has a weight.
     """
     names = called(index, query.speakers) if query.speakers else frozenset()
     total = len(index.ts)
@@ -459,13 +459,13 @@ def weigh(weights: Array, held: Flags) -> Array:
 
 
 def share_of(weights: Array, held: Flags) -> Array:
-    """The same as a share of the whole weight."""
+    """The share of the whole weight that each turn holds."""
     whole = float(np.add.reduce(weights))
     return weigh(weights, held) / whole if whole else np.zeros(held.shape[1])
 
 
 def only_asking(index: ScopeIndex) -> Flags:
-    """Which turns are nothing but a question."""
+    """Mask of the turns that are pure questions."""
 
     def work_out() -> Flags:
         asking, counts = index.postings(_QUESTION)
@@ -486,7 +486,7 @@ def _said_within(ts: Ints, window: Window) -> Flags:
 
 
 def _standard(near: Floats, weight: float, known: Flags | None) -> Array:
-    """Standard deviations from the mean of those that are known, weighed."""
+    """Weighted standard deviations from the mean of the known values."""
     apart = near.astype(np.float64)
     counted = apart if known is None else apart[known]
     apart -= np.add.reduce(counted) / len(counted)
@@ -500,20 +500,20 @@ def _standard(near: Floats, weight: float, known: Flags | None) -> Array:
 
 
 _EVEN = 1e-9
-"""A deviation no larger than this is what rounding leaves of none."""
+"""A deviation up to this is rounding error."""
 _LATIN_END = "\u024f"
 """The last letter of the Latin blocks."""
 
 
 def weigh_dense(policy: RecallPolicy, identity: str, query: str) -> RecallPolicy:
-    """The policy for a query: vectors have no weight where the embedder cannot read its script."""
+    """The policy for a query: vectors have no weight if the embedder cannot read its script."""
     if identity.partition("@")[0] not in policy.dense_english or not _is_foreign(query):
         return policy
     return policy.model_copy(update={"dense_turn": 0.0, "dense_window": 0.0})
 
 
 def _is_foreign(query: str) -> bool:
-    """Is most of it written in letters that are not Latin?"""
+    """True if most of its letters are not Latin."""
     if query.isascii():
         return False
     letters = [char for char in query if char.isalpha()]

@@ -1,4 +1,4 @@
-"""Finding turns of one user, in all their sessions: the index put together, ranked, and read back from the ledger."""
+"""Find turns of one user in all their sessions: assemble the index, rank, and read back from the ledger."""
 
 from __future__ import annotations
 
@@ -54,37 +54,37 @@ __all__ = [
 
 # -- hits ----------------------------------------------------------------------------------------------
 #
-# Hits: turns, facts, documents and packs that a search found.
+# Hits: turns, facts, documents and packs found by a search.
 
 
 class Hit(Record):
-    """Something that was found: what it says, where it comes from, and why it is here."""
+    """A search result: its text, its sources, and the reasons it was found."""
 
     id: str
     kind: Literal["event", "fact", "episode", "chunk"]
     text: str
     score: Number
-    """How likely it is evidence for the query, from 0 to 1: it means the same for every query and every scope."""
+    """The probability that it is evidence for the query, from 0 to 1, comparable across queries and scopes."""
     ts: Timestamp
     sources: Items[str]
     """The events it rests on; for an event, itself."""
     why: Items[str]
     parts: dict[str, float]
-    """What its place is decided by, feature by feature; of a fact, its match."""
+    """The factors of its rank, feature by feature; for a fact, its match."""
     session_id: str | None = None
     speaker: str | None = None
     role: str | None = None
     trust: Trust
-    """That of the least trusted event it rests on; `external` where one is not this user's to see."""
+    """The trust of its least trusted event; `external` if one is not visible to this user."""
     flags: Items[str] = ()
-    """Flags of the events it rests on: `instruction_like` where one reads like orders from outside."""
+    """Flags of the events it rests on: `instruction_like` if one reads like a prompt injection."""
 
 
 SEARCH_MAX = 1000
 HitCount = Annotated[int, Numeric(integral=True, minimum=1, maximum=SEARCH_MAX)]
-"""How many hits may be asked for, as it is told; a search checks it by hand."""
+"""The number of hits requested, as documented; a search validates it itself."""
 IN_PART = "analysed in part"
-"""Why a turn may be found by its words alone: it was over the budget of work."""
+"""The reason note of a turn over the work budget, which was only partly analysed."""
 _HIT_FIELDS = set(Hit.model_fields)
 
 
@@ -96,14 +96,12 @@ class FoundTurn(NamedTuple):
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why it was found, and whether only a part of it was analysed."""
+        """The reasons it was found, with a note if only part of it was analysed."""
         return (*self.ranked.reasons, IN_PART) if self.turn.is_partly_analysed else self.ranked.reasons
 
 
 def check_search(ctx: Context, query: Any, k: Any, now: Any) -> tuple[str, int, str]:
-    """Check a search; answers the part of the query that is read, how many hits are wanted, and the moment it is asked
-    at.
-    """
+    """Validate a search; return the part of the query that is read, the number of hits, and the time of asking."""
     if not isinstance(query, str):
         raise InvalidInput("a query is text", path="$.query")
     check_text(query, "$.query")
@@ -115,7 +113,7 @@ def check_search(ctx: Context, query: Any, k: Any, now: Any) -> tuple[str, int, 
 
 
 def check_min_score(min_score: Any) -> float:
-    """Check the least score of a hit; where none is given, every hit is wanted."""
+    """Validate the minimum score of a hit; by default every hit is returned."""
     if min_score is None:
         return 0.0
     if isinstance(min_score, bool) or not isinstance(min_score, int | float) or not 0 <= min_score <= 1:
@@ -142,9 +140,9 @@ def find_turns(
     among: npt.NDArray[np.bool_] | None = None,
     reach: Reach | None = None,
 ) -> list[FoundTurn]:
-    """The best `k` turns for a query, best first; of all sessions but those that it is `without`.
+    """The best `k` turns for a query, best first, from all sessions except `without`.
 
-    `is_asked_later`: see `turns_by_id`. `index`, where the caller has it at hand; `among` and `reach`: see `rank`.
+    `is_asked_later`: see `turns_by_id`. `index`, if the caller already has it; `among` and `reach`: see `rank`.
     """
     if index is None:
         index = load_index(ctx, reader, tenant_id, user_id, without)
@@ -164,12 +162,12 @@ def find_turns(
 
 
 def turn_hit(found: FoundTurn, kind: Literal["event", "chunk"] = "event", *why: str) -> Hit:
-    """What was found, as it is answered."""
+    """The hit of a found turn."""
     return _hit(found.turn, kind, found.ranked.chance, found.reasons + why, found.ranked.parts)
 
 
 def unranked_hit(turn: LiveTurn, *why: str) -> Hit:
-    """A turn that answers no question, as it is answered."""
+    """The hit of a turn found without a query."""
     return _hit(turn, "event", 0.0, why, {})
 
 
@@ -180,7 +178,7 @@ def _hit(
     why: tuple[str, ...],
     parts: Mapping[str, float],
 ) -> Hit:
-    """Its parts are the ledger's and the ranking's own, which are typed."""
+    """Build without validation: its parts come from the ledger and the ranking, which are typed."""
     origin = turn.imported_from
     why = why if origin is None else (*why, imported_note(origin))  # MV-02
     return Hit.unchecked(
@@ -216,20 +214,20 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Within(Record):
-    """Conditions that hold together. What is absent asks for nothing."""
+    """Conditions that must all hold. An absent one is not checked."""
 
     fields: Absent[Items[str]] = None
-    """All of these fields: what the event lists under `muniment:fields` of its metadata."""
+    """All of these fields, from the event's `muniment:fields` metadata."""
     roles: Absent[Items[str]] = None
-    """Said in one of these roles."""
+    """In one of these roles."""
     sessions: Absent[Items[str]] = None
-    """Said in one of these sessions."""
+    """In one of these sessions."""
     events: Absent[Items[str]] = None
     """One of these events."""
     since: Absent[str] = None
-    """Said from this moment on, by whole seconds."""
+    """From this moment on, by whole seconds."""
     until: Absent[str] = None
-    """Said up to this moment, by whole seconds."""
+    """Up to this moment, by whole seconds."""
     all_of: Absent[Items[Within]] = None
     """All of these hold."""
     any_of: Absent[Items[Within]] = None
@@ -239,7 +237,7 @@ class Within(Record):
 
 
 def within_given(given: Any) -> Within:
-    """The conditions that a caller gave, checked; raises `InvalidInput`."""
+    """Validate a caller's conditions; raises `InvalidInput`."""
     try:
         asked = Within.model_validate(dict(given) if isinstance(given, Mapping) else given)
     except ValidationError as error:
@@ -264,7 +262,7 @@ def _check(asked: Within, path: str, depth: int) -> None:
 
 
 def mask_of(index: StoredIndex, asked: Within) -> Mask:
-    """Of each turn of the index, whether the conditions hold."""
+    """Mask of the index's turns that meet the conditions."""
     found = np.ones(len(index), bool)
     for field in asked.fields or ():
         having = np.zeros(len(index), bool)
@@ -303,12 +301,12 @@ def _seconds(moment: str) -> int:
 
 
 def newest_ids(index: StoredIndex, mask: Mask, count: int) -> list[str]:
-    """The newest turns that the mask lets in, newest first."""
+    """The newest turns in the mask, newest first."""
     return [index.id(ordinal) for ordinal in index.newest(mask, count)]
 
 
 def ids_let_in(index: StoredIndex, mask: Mask, ids: Iterable[str]) -> frozenset[str]:
-    """Those of some events that are turns which the mask lets in."""
+    """The subset of these events that are turns in the mask."""
     wanted = frozenset(ids)
     held = index.ids()
     return frozenset(held[ordinal] for ordinal in mask.nonzero()[0].tolist() if held[ordinal] in wanted)
@@ -316,7 +314,7 @@ def ids_let_in(index: StoredIndex, mask: Mask, ids: Iterable[str]) -> frozenset[
 
 # -- labels --------------------------------------------------------------------------------------------
 #
-# Which turns of a user carry a tag or an entity. Labels lie in the ledger alone, and are read once for each turn.
+# The turns of a user with a tag or an entity. Labels exist only in the ledger, and are read once for each turn.
 
 
 SCOPES_MAX = 16
@@ -325,12 +323,12 @@ KINDS = ("tags", "entities")
 
 
 class _Labels:
-    """The labels of the turns of one user, as far as they were read."""
+    """The labels of the turns of one user read so far."""
 
     def __init__(self) -> None:
         self.read: set[str] = set()
         self.turns: dict[tuple[str, str], set[str]] = {}
-        """By kind and folded label, the turns that carry it."""
+        """The labelled turns, by kind and folded label."""
 
 
 class LabelCache:
@@ -341,7 +339,7 @@ class LabelCache:
         self.lock = threading.Lock()
 
     def of(self, tenant_id: str, user_id: str) -> _Labels:
-        """What is known of a user's labels; the caller holds the lock."""
+        """A user's known labels; the caller holds the lock."""
         labels = self._held.setdefault((tenant_id, user_id), _Labels())
         self._held.move_to_end((tenant_id, user_id))
         while len(self._held) > SCOPES_MAX:
@@ -371,7 +369,7 @@ def labelled_turns(
     tags: Iterable[str] = (),
     entities: Iterable[str] = (),
 ) -> set[str]:
-    """Those of a user's turns that carry one of the tags or one of the entities, in whichever case it is written."""
+    """The subset of a user's turns with one of the tags or entities, ignoring case."""
     wanted = [(kind, label.casefold()) for kind, given in zip(KINDS, (tags, entities), strict=True) for label in given]
     cache = ctx.cache(LabelCache)
     with cache.lock:

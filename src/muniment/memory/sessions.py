@@ -1,6 +1,4 @@
-"""The episodes of a user's sessions, a page at a time: which turns belong together is written with them, what they say
-is read from the ledger as it stands.
-"""
+"""The episodes of a user's sessions, paged. The grouping of turns is stored; their text is read from the ledger."""
 
 from __future__ import annotations
 
@@ -97,8 +95,9 @@ class _Id(NamedTuple):
 def list_episodes(
     ctx: Context, tenant_id: str, user_id: str, session_id: str | None, asked: ListQuery
 ) -> Iterator[Placed[EpisodeCandidate]]:
-    """The episodes of a user's sessions, or of one, in the order of the sessions' names. A place is a session and the
-    number of an episode's first entry. Around an event stands the episode that holds it."""
+    """The episodes of a user's sessions, or of one, ordered by session name. A place is a session and the number of an
+    episode's first entry. Around an event, the list holds the episode that contains it.
+    """
     for name, given in (("user_id", user_id), ("session_id", session_id)):
         if not isinstance(given, str) and (name == "user_id" or given is not None):
             raise InvalidInput(f"{name} should be a string", path=f"$.{name}")
@@ -122,7 +121,7 @@ def list_episodes(
 
 
 def _form(ctx: Context, reader: Reader, tenant_id: str, row: EpisodeRow, asked: ListQuery) -> EpisodeCandidate | None:
-    """An episode of what is left of its turns; None where nothing is, or it is not asked for."""
+    """The episode of a row's remaining turns; None if there are none or it is not requested."""
     is_early = asked.since is not None and row.ended_at < asked.since
     if not row.turns or is_early or (asked.until is not None and row.started_at >= asked.until):
         return None
@@ -151,13 +150,13 @@ def _form(ctx: Context, reader: Reader, tenant_id: str, row: EpisodeRow, asked: 
 T = TypeVar("T")
 
 GAP = timedelta(hours=6)
-"""A silence this long ends an episode."""
+"""A gap this long ends an episode."""
 EPISODE_TURNS_MAX = 40
 LINES = 6
 
 
 def stretches(turns: Iterable[T], moment_of: Callable[[T], str]) -> Iterator[list[T]]:
-    """Turns of one session, in order, cut where a long silence or too many turns say so; one stretch in memory."""
+    """Split the ordered turns of one session at long gaps or at a maximum length; one stretch in memory at a time."""
     held: list[T] = []
     last = None
     for turn in turns:
@@ -177,10 +176,10 @@ def form_episodes(turns: Sequence[ReadTurn], scores: Mapping[str, float]) -> lis
 
 
 def form_episode(stretch: Sequence[ReadTurn], scores: Mapping[str, float]) -> EpisodeCandidate:
-    """The episode that one stretch of turns is."""
+    """Build the episode of one stretch of turns."""
     turns = [read.turn for read in stretch]
     first, last = turns[0], turns[-1]
-    return EpisodeCandidate.unchecked(  # of turns that were validated
+    return EpisodeCandidate.unchecked(  # from validated turns
         {
             "episode_id": short_id("epi", [first.session_id, first.id, last.id]),
             "session_id": first.session_id,
@@ -203,9 +202,9 @@ def _most_common(labels: Iterable[str]) -> tuple[str, ...]:
 
 # -- salience ------------------------------------------------------------------------------------------
 #
-# Which sentences of a conversation carry it: chosen, never written (MP-05). A sentence weighs as much as the terms
-# it brings that the conversation keeps coming back to, a little more where it has numbers, dates or names, a little
-# less where it only asks. The same turns give the same sentences.
+# The most informative sentences of a conversation: chosen, never written (MP-05). A sentence is weighted by its terms
+# that recur in the conversation, a little more if it has numbers, dates or names, a little less if it is only a
+# question. The same turns give the same sentences.
 
 
 _ALWAYS = set(SummaryLine.model_fields) - {"speaker", "cited", "flags"}
@@ -213,9 +212,9 @@ _NAMED = _ALWAYS | {"speaker"}
 
 
 def best_lines(turns: Sequence[ReadTurn], count: int) -> list[SummaryLine]:
-    """The `count` sentences that say most of what the turns say, best first. Each is verbatim from its turn.
+    """The `count` sentences that best represent the turns, best first, each verbatim.
 
-    What reads like orders from outside carries nothing: it is a source, and never a line (LG-08).
+    Text that reads like a prompt injection is never a line, only a source (LG-08).
     """
     said = [(read.turn, sentence) for read in turns for sentence in read.sentences]
     return [line_of(turn, sentence.text, gain) for turn, sentence, gain in best_sentences(said, count)]
@@ -233,14 +232,14 @@ def line_of(turn: Turn, text: str, weight: float) -> SummaryLine:
 
 
 def best_sentences(given: Iterable[tuple[Turn, Sentence]], count: int) -> list[tuple[Turn, Sentence, float]]:
-    """The `count` of these sentences that say most of what they all say, best first, each with what it adds."""
+    """The `count` most representative sentences, best first, each with its added weight."""
     pairs = [(turn, sentence) for turn, sentence in given if INSTRUCTION_LIKE not in turn.flags]
     said_by: list[Turn] = [turn for turn, _ in pairs]
     sentences = [sentence for _, sentence in pairs]
     weight = _term_weights(sentences)
     said: set[str] = set()
     chosen: list[tuple[Turn, Sentence, float]] = []
-    # What a sentence adds only shrinks as others are chosen, so one that is still the best when looked at again is it.
+    # A sentence's added weight only shrinks as others are chosen, so one that is still the best when re-evaluated is.
     waiting = [(-_gain(sentence, weight, said), place) for place, sentence in enumerate(sentences)]
     heapify(waiting)
     while waiting and len(chosen) < count:
@@ -259,7 +258,7 @@ def best_sentences(given: Iterable[tuple[Turn, Sentence]], count: int) -> list[t
 
 
 def _term_weights(sentences: Sequence[Sentence]) -> dict[str, float]:
-    """A term weighs more the more sentences have it, up to a third of them; what is everywhere says nothing."""
+    """A term's weight grows with the number of its sentences, up to a third of them; ubiquitous terms weigh nothing."""
     holding = Counter(chain.from_iterable(sentence.terms for sentence in sentences))
     limit = max(3.0, len(sentences) / 3)
     weights = {
@@ -275,15 +274,16 @@ def _gain(sentence: Sentence, weight: dict[str, float], said: set[str]) -> float
 
 # -- loops ---------------------------------------------------------------------------------------------
 #
-# Open loops: what was asked in earnest and not answered yet, as far as the words show it.
+# Open loops: genuine questions without an answer yet, as far as the words show.
 
 
 _LOOPS_MAX = 5
 
 
 def open_loops(turns: Sequence[ReadTurn]) -> list[OpenLoop]:
-    """Newest last. A question stays open until the other side says something that does not put it off, or who asked it
-    takes it back. What a tool answers is no answer yet, and a promise is no question."""
+    """Open questions, newest last. A question stays open until the other side replies with more than a deferral, or the
+    asker withdraws it. A tool's result is not yet an answer, and a promise is not a question.
+    """
     asked: list[tuple[str, OpenLoop]] = []
     for turn in (read.turn for read in turns):
         if turn.role not in ("user", "assistant"):
@@ -294,7 +294,7 @@ def open_loops(turns: Sequence[ReadTurn]) -> list[OpenLoop]:
             asked = []
         by_assistant = turn.role == "assistant"
         questions = real_questions(turn.text, of_assistant=by_assistant)
-        # An assistant that asks several things at once has asked the last: the others lead up to it.
+        # Of several questions from an assistant, only the last is meant; the others lead up to it.
         asked += [(turn.role, _loop(text, turn)) for text in (questions[-1:] if by_assistant else questions)]
     return [loop for _, loop in asked[-_LOOPS_MAX:]]
 
@@ -307,29 +307,28 @@ def _loop(question: str, turn: Turn) -> OpenLoop:
 
 # -- questions -----------------------------------------------------------------------------------------
 #
-# Questions asked in earnest: not quoted, not code, not for effect; and whether what follows answers them. Pure.
-# Rules of words, English first, with the usual forms of Chinese and Korean. Where they are in doubt a question
-# counts.
+# Genuine questions (not quoted, not code, not rhetorical) and whether the reply answers them. Pure. Word rules, English
+# first, with the usual forms of Chinese and Korean. A doubtful case counts as a question.
 
 
 QUESTION_CHARS_MAX = 300
 """Longer sentences are not shown as questions."""
 FRAGMENT_WORDS = 3
-"""`The culprit? A missing comma.`: so few words ask nobody where the same breath goes on."""
+"""`The culprit? A missing comma.`: a fragment this short is no question if the same line continues."""
 
 TAKEN_BACK_CHARS = 500
-"""Who takes a question back says so at once."""
+"""A question is withdrawn within this many characters of a reply."""
 
 _MASKED = re.compile(
     r"```.*?(?:```|\Z)"  # a block of code
-    r"|^(?: {4}|\t|[ ]{0,3}>)[^\n]*"  # a line of code, or of somebody else's mail
+    r"|^(?: {4}|\t|[ ]{0,3}>)[^\n]*"  # a line of code, or of quoted mail
     r"|`[^`\n]{1,300}`"
     r"|\"[^\"\n]{1,300}\"|“[^”\n]{1,300}”|«[^»\n]{1,300}»|「[^」\n]{1,300}」|『[^』\n]{1,300}』",
     re.DOTALL | re.MULTILINE,
 )
 _ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]{1,20}://\S+", re.IGNORECASE)
 _CLOSING = ")]）」』”\"'’*_ "
-"""What may follow the sign that ends a question."""
+"""Characters that may follow a question mark."""
 _UNMARKED = re.compile(
     r"(?i)^(?:(?:hi|hey|hello|ok(?:ay)?|and|so|also|then)[, ]+)?(?:please[, ]+)?"
     r"(?:can|could|would|will) you (?!know\b)\w+"
@@ -354,14 +353,14 @@ _FOR_EFFECT = re.compile(
     r"|[,，] ?(?:ok(?:ay)?|huh|eh|yeah|hm+)\W*$"
     r"|谁知道|誰知道|谁在乎|难道|難道|何必|누가 알겠|그렇지 않나|말이 돼"
 )
-"""Asked for effect: nobody is to answer."""
+"""Rhetorical questions."""
 _COURTESY = re.compile(
     r"(?i)\banything else\b|\bhow (?:can|may) i (?:help|assist)\b"
     r"|\b(?:can|may) i (?:help|assist) (?:you )?(?:with )?(?:any|some)"
     r"|^(?:does|did) (?:that|this) (?:help|make sense|answer)|^(?:is|was) (?:that|this) (?:clear|helpful|ok(?:ay)?)\W*$"
     r"|^(?:shall|should) i (?:go on|continue)\W*$|还有(?:什么|其他)|有什么可以帮|도와드릴|더 필요하신|다른 문의"
 )
-"""What an assistant asks to be polite."""
+"""An assistant's polite questions."""
 _OWN_ANSWER = re.compile(
     r"(?i)^(?:because\b|turns out\b|it turns out\b|the answer\b|answer:|simple[:.]|easy[:.]|因为|因為|왜냐하면)"
 )
@@ -398,7 +397,7 @@ _TAKES_BACK = re.compile(
 
 
 def real_questions(text: str, *, of_assistant: bool = False) -> list[str]:
-    """The sentences of a turn that ask somebody something, as they were said."""
+    """The genuine questions of a turn, verbatim."""
     masked = _masked(text)
     spans = sentence_spans(masked)
     found: list[str] = []
@@ -410,19 +409,19 @@ def real_questions(text: str, *, of_assistant: bool = False) -> list[str]:
 
 
 def puts_off(text: str) -> bool:
-    """Does a turn answer nothing: only say that somebody will look, that it is not known, or ask in turn?"""
+    """True if a turn only defers: somebody will look, it is not known, or it asks back."""
     masked = _masked(text)
     said = [masked[start:end] for start, end in sentence_spans(masked)]
     return bool(said) and all(_is_marked(each) or _PUTS_OFF.search(each.rstrip(" .!。…")) for each in said)
 
 
 def takes_back(text: str) -> bool:
-    """Does a turn say that what was asked need not be answered?"""
+    """True if a turn withdraws a question."""
     return _TAKES_BACK.search(_masked(text[:TAKEN_BACK_CHARS])) is not None
 
 
 def _masked(text: str) -> str:
-    """The text, as long as it is, without what is code or somebody else's words."""
+    """The text with code and quoted words masked, at the same length."""
 
     def hide(found: re.Match[str]) -> str:
         is_block = found[0].startswith(("```", "    ", "\t")) or found[0].lstrip().startswith(">")
@@ -442,7 +441,7 @@ def _asks(sentence: str, after: str, of_assistant: bool) -> bool:
         return _UNMARKED.search(sentence) is not None
     last = list(_ADDRESS.finditer(sentence))[-1:]
     if last and last[0].end() >= len(sentence.rstrip()) and not _STARTS.search(sentence):
-        return False  # the sign belongs to the address
+        return False  # the question mark is part of a URL
     if _FOR_EFFECT.search(sentence) or (of_assistant and _COURTESY.search(sentence)):
         return False
     if after and _OWN_ANSWER.search(after):
@@ -453,11 +452,10 @@ def _asks(sentence: str, after: str, of_assistant: bool) -> bool:
 
 # -- session rows --------------------------------------------------------------------------------------
 #
-# Episodes of sessions in storage, and those of entries that the watermark has not reached. An episode is a stretch
-# of a session that belongs together in time: a pure function of the entries. Its rows follow the ledger with the
-# index (`memory.index`): a user's rows are those that the first `users.indexed` entries give. What later entries
-# give is computed when it is asked for, so that readers see the same wherever the watermark is. A forgotten turn
-# keeps its place, so no cut moves.
+# Stored episodes of sessions, and those of entries past the watermark. An episode is a stretch of a session with no
+# long gap: a pure function of the entries. Its rows follow the ledger with the index (`memory.index`): a user's rows
+# are derived from the first `users.indexed` entries. Later entries are evaluated on demand, so that readers see the
+# same regardless of the watermark. A forgotten turn keeps its place, so no boundary moves.
 
 
 EPISODE_ORDER = ("user_id", "session_id", "first")
@@ -465,7 +463,7 @@ _BY_SEQ = ("user_id", "session_id", "seq")
 
 
 class TurnPlace(NamedTuple):
-    """The number of a turn in its session, and when it was said."""
+    """The number of a turn in its session, and its time."""
 
     seq: int
     ts: str
@@ -476,16 +474,16 @@ class SessionPiece(NamedTuple):
 
     session_id: str
     first: int
-    """The number of the first of them in the session."""
+    """The number of the first one in the session."""
     places: list[TurnPlace]
-    """Those that are turns, or were before they were forgotten."""
+    """Those that are turns, forgotten ones included."""
 
 
 # -- following the ledger -----------------------------------------------------------------------------
 
 
 def extend_sessions(tx: Transaction, user_id: str, pieces: Sequence[SessionPiece]) -> None:
-    """Write the rows that the next entries of a user give, in the transaction that moves the watermark behind them."""
+    """Write the rows of the next entries of a user, in the transaction that moves the watermark past them."""
     episodes: list[EpisodeRow] = []
     for piece in pieces:
         episodes += cut(_last_episode(tx, user_id, piece), piece.places)
@@ -494,7 +492,7 @@ def extend_sessions(tx: Transaction, user_id: str, pieces: Sequence[SessionPiece
 
 
 def _last_episode(reader: Reader, user_id: str, piece: SessionPiece) -> EpisodeRow:
-    """The episode that the entries of a piece go on with."""
+    """The episode that a piece's entries continue."""
     if piece.first > 1:
         of_session = _of_session(user_id, piece.session_id)
         last = first(reader, EPISODES, of_session, order=EPISODE_ORDER, descending=True)
@@ -504,12 +502,12 @@ def _last_episode(reader: Reader, user_id: str, piece: SessionPiece) -> EpisodeR
 
 
 def unbegun(user_id: str, session_id: str) -> EpisodeRow:
-    """The first episode of a session that has no turn yet."""
+    """The first episode of a session without turns."""
     return EpisodeRow(user_id, session_id, first=1, last=1, turns=0, started_at="", ended_at="")
 
 
 def cut(row: EpisodeRow, turns: Iterable[TurnPlace]) -> list[EpisodeRow]:
-    """The episode with these turns after it, and those that begin among them."""
+    """Append turns to an episode; return it and the episodes that begin among them."""
     user_id, session_id, first, last, count, started_at, ended_at = row
     ended = parse_instant(ended_at) if count else None
     found: list[EpisodeRow] = []
@@ -528,7 +526,7 @@ def _of_session(user_id: str, session_id: str) -> tuple[Condition, ...]:
     return ("user_id", "=", user_id), ("session_id", "=", session_id)
 
 
-# -- reading, wherever the watermark is ---------------------------------------------------------------
+# -- reading, independent of the watermark ---------------------------------------------------------------
 
 
 class _Entry(NamedTuple):
@@ -548,7 +546,7 @@ def read_episodes(
     *,
     descending: bool = False,
 ) -> list[EpisodeRow]:
-    """The next episodes of a user's sessions, or of one, behind the place (session, number) of another."""
+    """The next episodes of a user's sessions, or of one, after a place (session, number)."""
     where: tuple[Condition, ...] = (("user_id", "=", user_id),)
     where += () if session_id is None else (("session_id", "=", session_id),)
     place = None if after is None else (user_id, *after)
@@ -562,8 +560,7 @@ def read_episodes(
 
 
 def _episodes_of_tail(reader: Reader, user_id: str, session_id: str | None) -> Iterator[EpisodeRow]:
-    """The rows that the entries behind the watermark will give: the last of each session as it will be, and new
-    ones."""
+    """The future rows of the entries past the watermark: the last of each session as updated, and new ones."""
     user = read_user(reader, user_id)
     if user.indexed >= user.tail or is_reserved(user_id):
         return
@@ -578,7 +575,7 @@ def _episodes_of_tail(reader: Reader, user_id: str, session_id: str | None) -> I
 
 
 def _places(entries: Iterable[_Entry]) -> list[TurnPlace]:
-    """Those that are turns, or were before they were forgotten."""
+    """Those that are turns, forgotten ones included."""
     return [TurnPlace(entry.seq, entry.ts) for entry in entries if can_be_turn(entry.kind, entry.role)]
 
 
@@ -586,9 +583,9 @@ def _places(entries: Iterable[_Entry]) -> list[TurnPlace]:
 
 
 class SessionRows:
-    """Episodes as the store verifies them, and what corpora keep beside them (`SessionFold`).
+    """Episodes as the store verifies them, with the rows of corpora (`SessionFold`).
 
-    The folds of corpora are written with the entries, since what is kept is asked for by its name at once.
+    The folds of corpora are written with the entries, since their values are requested by name at once.
     """
 
     def __init__(self, *corpora: SessionFold) -> None:
@@ -599,7 +596,7 @@ class SessionRows:
             fold.extend(tx, user_id, session_id, last_seq, written)
 
     def rebuild(self, tx: Transaction, user_id: str) -> None:
-        """Make again what corpora keep; the rest is rebuilt with the index."""
+        """Rebuild the rows of corpora; the rest is rebuilt with the index."""
         for fold in self._corpora if is_corpus(user_id) else ():
             fold.rebuild(tx, user_id)
 
@@ -617,7 +614,7 @@ class _Seq(NamedTuple):
 
 
 def _last_indexed(reader: Reader, user_id: str, session_id: str) -> int:
-    """The number in the session of the last entry that the watermark has reached; 0 of a session behind it."""
+    """The session number of the last entry before the watermark; 0 for a session past it."""
     indexed = read_user(reader, user_id).indexed
     where = (*_of_session(user_id, session_id), ("n", "<=", indexed))
     last = first(reader, ENTRIES, where, into=_Seq, order=_BY_SEQ, descending=True)
@@ -651,7 +648,7 @@ GIVEN_SUMMARY = "summary"
 
 
 class GivenSummary(Record):
-    """What the caller says a session comes to, the evidence it rests on, and no more trust than that has."""
+    """A caller's summary of a session, its evidence, and no more trust than that evidence has."""
 
     summary_id: IdText
     session_id: IdText
@@ -660,11 +657,11 @@ class GivenSummary(Record):
     given_at: str
     trust: Trust
     flags: Items[str] = ()
-    """`instruction_like` where it, or something it rests on, reads like orders from outside."""
+    """`instruction_like` if it, or its evidence, reads like a prompt injection."""
 
 
 def project_given_summary(entry: LedgerEntry, _lookup: Callable[[str], Item | None]) -> list[Change]:
-    """An item of its own for each: the newest of a session stands, and the one before it where that is forgotten."""
+    """One item per summary: the newest of a session counts, and the one before it if that is forgotten."""
     said = entry.metadata
     scope = entry.scope
     try:
@@ -679,7 +676,7 @@ def project_given_summary(entry: LedgerEntry, _lookup: Callable[[str], Item | No
                 "flags": said.get("flags", []),
             }
         )
-    except InvalidRecord:  # not written by a run of ours: it says nothing about a session
+    except InvalidRecord:  # not written by one of our runs, so no summary
         return []
     return [
         Change(
@@ -701,11 +698,11 @@ def project_given_summary(entry: LedgerEntry, _lookup: Callable[[str], Item | No
 
 # -- summary writing -----------------------------------------------------------------------------------
 #
-# The caller's own summary of a session: its sources are checked, and the newest of a session holds.
+# The caller's own summary of a session: its sources are checked, and the newest of a session counts.
 
 
 TEXT_CHARS_MAX = 8_000
-"""Longer than this it is no summary. What has no room in a packet is cut there."""
+"""Maximum length of a summary. A packet cuts it to the room it has."""
 SOURCES_MAX = 256
 
 
@@ -739,7 +736,7 @@ def summarize(writer: Writer, text: Any, sources: Any) -> GivenSummary:
 
 
 def newest_given(reader: Reader, user_id: str, session_id: str) -> GivenSummary | None:
-    """The summary of a session that the caller gave last, and that was not forgotten."""
+    """The caller's newest summary of a session that was not forgotten."""
     where: tuple[Condition, ...] = (
         ("kind", "=", GIVEN_SUMMARY),
         ("user_id", "=", user_id),
@@ -751,7 +748,7 @@ def newest_given(reader: Reader, user_id: str, session_id: str) -> GivenSummary 
 
 
 def summary_lines(reader: Reader, scope: Scope) -> tuple[SessionLine, ...]:
-    """The caller's newest summary of a session as a line for its packets; nothing where there is none."""
+    """The caller's newest summary of a session as a line for its packets; empty if there is none."""
     given = newest_given(reader, scope.user_id, scope.session_id)
     if given is None:
         return ()

@@ -1,12 +1,12 @@
-"""Statements: the sentences that a user said and that may matter later, as places in the ledger with the gate's scores.
+"""Statements: sentences of a user that may matter later, as places in the ledger with the gate's scores.
 
-A row holds no word: the profile and whoever else shows a statement reads it from its entry. Rows are a pure function of
-the entries, and follow the ledger with the index (`memory.index`): a user's rows are those that the first
-`users.indexed` entries give. What later entries give is computed when it is asked for, so that readers see the same
-wherever the watermark is.
+A row holds no words: the profile and other readers take the text from its entry. Rows are a pure function of the
+entries, and follow the ledger with the index (`memory.index`): a user's rows are derived from the first `users.indexed`
+entries. Later entries are evaluated on demand, so that readers see the same regardless of the watermark.
 
-A short turn is one statement. So is a longer one that quotes, or in which a sentence seems not to be its author's own:
-it may ask for a text or play a role, and no sentence of it can be shown by itself. Of any other turn, each sentence is.
+A short turn is one statement. So is a longer one with quotations, or with a sentence that seems not to be its author's
+own: it may request a text or play a role, and none of its sentences can be shown alone. Of any other turn, each
+sentence is a statement.
 """
 
 from __future__ import annotations
@@ -58,51 +58,51 @@ CHARS_MAX = 8_000
 SHORT_BYTES = 100
 """A turn up to this size is one statement."""
 LONG_CHARS = 2_000
-"""A longer statement fits into few profiles, so it is read after all others."""
+"""Longer statements fit into few profiles, so they are read last."""
 QUOTE_BYTES = 20
-"""A shorter quotation is a name or a title."""
+"""Shorter quotations are names or titles."""
 SENTENCES_MAX = 64
-"""A turn with more is a list or a text, and one statement; it is scored by the first of its sentences."""
+"""A turn with more is a list or a text, and one statement, scored by the first of its sentences."""
 OWN_MIN = 140
-"""A sentence below it may be somebody else's, or invented."""
+"""A sentence scored below this may be somebody else's, or invented."""
 EITHER_MAX = 32
-"""What a statement gains that is as likely a matter of safety as a wish: the two chances add up."""
+"""The bonus of a statement equally likely about safety and a wish: the two probabilities add up."""
 _RULES = 5
-"""Raised with every change of what this page makes of a turn."""
+"""Raised with every change to the statements that this module derives from a turn."""
 _QUOTATION = lazy_pattern(r"(?m)[\"“”„«»「」『』‘]([^\"“”„«»「」『』‘’]+)[\"“”„«»「」『』’]|^[ \t]*(?:>|```)")
 _USERS_MAX = 256
 _CHUNK = 256
 
 
 Span = tuple[int, int]
-"""Characters of a text."""
+"""A range of characters."""
 
 
 class UserTurn(NamedTuple):
-    """A message of a user, in their own name."""
+    """A message written by the user."""
 
     n: int
     text: str
 
 
 def has_statements(row: EntryRow) -> bool:
-    """May this entry hold statements of its user?"""
+    """True if this entry may hold statements of its user."""
     return is_users_own(row.kind, row.role, row.trust) and not is_reserved(row.user_id)
 
 
 def is_users_own(kind: str, role: str, trust: str) -> bool:
-    """Is it a message in which the user speaks? What tools and pages say never is."""
+    """True for a message in which the user speaks; never for tools and pages."""
     return kind == "message" and role == trust == "user"
 
 
 @cache
 def gate_version() -> int:
-    """Number for the weights of the gate and the rules on this page. Rows of another one are rebuilt, not compared."""
+    """The version of the gate's weights and of the rules here. Rows of another version are rebuilt, not compared."""
     return (crc32(read_data("muniment.memory", "gate.bin")) + _RULES) % 127
 
 
 def read_statements(user_id: str, turns: Sequence[UserTurn]) -> list[StatementRow]:
-    """The statements of some turns, in their order."""
+    """The statements of these turns, in order."""
     spans = [sentence_spans(turn.text[:CHARS_MAX])[: SENTENCES_MAX + 1] for turn in turns]
     scores = iter(score_sentences([turn.text[a:b] for turn, own in zip(turns, spans, strict=True) for a, b in own]))
     rows: list[StatementRow] = []
@@ -115,7 +115,7 @@ def read_statements(user_id: str, turns: Sequence[UserTurn]) -> list[StatementRo
 
 
 def is_shown_whole(text: str, scored: Sequence[tuple[Span, SentenceScores]]) -> bool:
-    """May a sentence of this turn mislead by itself, or is the turn short?"""
+    """True if the turn is short, or one of its sentences alone may mislead."""
     if len(scored) < 2:
         return False
     if len(text.encode()) <= SHORT_BYTES or len(scored) > SENTENCES_MAX:
@@ -126,7 +126,7 @@ def is_shown_whole(text: str, scored: Sequence[tuple[Span, SentenceScores]]) -> 
 
 
 def _of_turn(scored: Sequence[tuple[Span, SentenceScores]]) -> SentenceScores:
-    """The scores of a whole turn: it matters as much as its best sentence, and is its author's as its worst is."""
+    """The scores of a whole turn: as important as its best sentence, as authentic as its worst."""
     scores = [each for _, each in scored]
     return SentenceScores(*map(max, zip(*scores, strict=True)))._replace(own=min(each.own for each in scores))
 
@@ -138,24 +138,25 @@ def _row(user_id: str, turn: UserTurn, span: Span, scores: SentenceScores) -> St
 
 
 def worth(scores: SentenceScores | StatementRow) -> int:
-    """How likely a statement protects somebody or is asked for lastingly: more than either alone if it may be both, and
-    less if it may be a decision, which matters for a while only."""
+    """The probability that a statement is about safety or a standing wish: higher than either alone if it may be both,
+    lower if it may be a decision, which matters only for a while.
+    """
     either = max(0, EITHER_MAX - abs(scores.safety - scores.wish) // 3)
     return max(0, max(scores.safety, scores.wish) + either - scores.decision // 5)
 
 
-# -- reading, wherever the watermark is ---------------------------------------------------------------
+# -- reading, independent of the watermark ---------------------------------------------------------------
 
 
 class _Tail(NamedTuple):
     generation: int
     last: int
-    """The number of the last entry that was read."""
+    """The number of the last entry read."""
     rows: tuple[StatementRow, ...]
 
 
 class StatementCache:
-    """Statements behind the watermark, by tenant and user; the oldest are let go. Thread-safe."""
+    """Statements past the watermark, by tenant and user; the oldest are evicted. Thread-safe."""
 
     def __init__(self) -> None:
         self._held: OrderedDict[tuple[str, str], _Tail] = OrderedDict()
@@ -178,7 +179,7 @@ class StatementCache:
 
 
 def best_statements(ctx: Context, reader: Reader, tenant_id: str, user_id: str, limit: int) -> list[StatementRow]:
-    """A user's statements, those of the highest rank and then the newest first."""
+    """A user's statements, by rank and then newest first."""
     where: tuple[Condition, ...] = (("user_id", "=", user_id),)
     stored = select(reader, STATEMENTS, where, order=STATEMENTS.key, descending=True, limit=limit)
     rows = [*stored, *_tail_statements(ctx, reader, tenant_id, user_id)]
@@ -186,7 +187,7 @@ def best_statements(ctx: Context, reader: Reader, tenant_id: str, user_id: str, 
 
 
 def _tail_statements(ctx: Context, reader: Reader, tenant_id: str, user_id: str) -> Iterable[StatementRow]:
-    """The rows that the entries behind the watermark will give. Only what was appended since the last call is read."""
+    """The future rows of the entries past the watermark. Only entries appended since the last call are read."""
     user = read_user(reader, user_id)
     if not ctx.indexes_turns or user.indexed >= user.tail:
         return ()
@@ -213,13 +214,13 @@ def _turns(reader: Reader, tenant_id: str, where: tuple[Condition, ...]) -> Iter
 
 
 def add_statements(tx: Transaction, rows: Sequence[StatementRow]) -> None:
-    """Write what the entries give that the watermark moves past."""
+    """Write the rows of the entries that the watermark moves past."""
     if rows:
         put(tx, STATEMENTS, rows)
 
 
 def drop_statements(tx: Transaction, user_id: str, numbers: Sequence[int]) -> int:
-    """Remove the rows of forgotten entries of a user, by their numbers; answers how many."""
+    """Remove the rows of a user's forgotten entries, by number; return how many."""
     return sum(tx.do(Delete("statements", (("user_id", "=", user_id), ("n", "in", some)))) for some in chunked(numbers))
 
 
@@ -228,7 +229,7 @@ class _Owner(NamedTuple):
 
 
 def outdated_users(reader: Reader, users: Sequence[str] | None = None) -> set[str]:
-    """The users of a tenant, or those of some, that have rows of another version of the gate."""
+    """The users of a tenant, or some of them, with rows of another version of the gate."""
     asked: list[tuple[Condition, ...]] = [()]
     if users is not None:
         asked = [(("user_id", "in", some),) for some in chunked(users)]
@@ -245,8 +246,9 @@ def _other_gates() -> tuple[Condition, Condition]:
 
 
 def statement_fault(reader: Reader, tenant_id: str, user_id: str) -> str | None:
-    """The first difference between a user's rows and what the entries up to the watermark give; None where there is
-    none, or where another version of the gate made them."""
+    """The first difference between a user's rows and those recomputed from entries up to the watermark; None if there
+    is none, or if another version of the gate made them.
+    """
     of_user: tuple[Condition, ...] = (("user_id", "=", user_id),)
     if any(first(reader, STATEMENTS, (*of_user, other), into=_Owner) is not None for other in _other_gates()):
         return None
@@ -262,7 +264,7 @@ def statement_fault(reader: Reader, tenant_id: str, user_id: str) -> str | None:
 
 
 def _made(reader: Reader, tenant_id: str, user_id: str) -> Iterator[list[StatementRow]]:
-    """The rows that the entries up to the watermark give."""
+    """The recomputed rows of the entries up to the watermark."""
     turns = _turns(reader, tenant_id, (("user_id", "=", user_id), ("n", "<=", read_user(reader, user_id).indexed)))
     while some := list(islice(turns, _CHUNK)):
         yield read_statements(user_id, some)

@@ -1,11 +1,11 @@
-"""How a tool's call is told: its name and arguments in one line, the words it is found by, its result in a line.
+"""Tool calls in text: name and arguments in one line, search words, and a one-line result.
 
     read_file(path=config/settings.py) → DEBUG=True
     deploy(target=prod) failed → permission denied
 
-The part before the arrow is the *call*: it stands where a speaker's name would. The part behind it is what the tool
-said, verbatim: quotes and citations are of that part alone, and the call is never among their words. What is told here
-was redacted when it was admitted; nothing of it is stored beside the entry.
+The part before the arrow is the *call*, in the place of a speaker's name. The part after it is the tool's output,
+verbatim: quotes and citations are from that part alone, and never include the call. The input was redacted on
+admission; nothing derived from it is stored outside the entry.
 """
 
 from __future__ import annotations
@@ -69,19 +69,19 @@ __all__ = [
 
 # -- effects -------------------------------------------------------------------------------------------
 #
-# The effect of a call: it changes, creates, ends or reads something. Read from the verbs of names and questions.
+# The effect of a call: it changes, creates, ends or reads something. Inferred from the verbs of names and questions.
 
 
 READ = "read"
 WRITE = "write"
-"""Whatever changes, creates or ends something."""
+"""Any effect that changes, creates or ends something."""
 _NOUN_TOO = "*"
 _VERBS = WordList(__package__, "effects.txt")
 
 
 @cache
 def _by_stem() -> tuple[dict[str, str], frozenset[str]]:
-    """The effect of each verb, and the verbs that are nouns as often; by their stems."""
+    """The effect of each verb, and the verbs that are nouns as often, by stem."""
     found: dict[str, str] = {}
     nouns: set[str] = set()
     for effect in ("change", "create", "end", READ):
@@ -99,7 +99,7 @@ def _shown() -> frozenset[str]:
 
 
 def effect_of_name(words: list[str]) -> str | None:
-    """What a tool does whose name is made of these words, in lower case; None where its name does not say."""
+    """The effect of a tool from the lower-case words of its name; None if unclear."""
     effects, nouns = _by_stem()
     is_shown = len(words) > 1 and (stem(words[-1]) in _shown() or effects.get(stem(words[-1])) == READ)
     for place, word in enumerate(words):
@@ -111,9 +111,9 @@ def effect_of_name(words: list[str]) -> str | None:
 
 
 def effects_asked(words: list[str]) -> list[str]:
-    """What a question says was done: for what was changed any call that writes may answer, created or ended too.
+    """The effects that a question asks about: for a change, any writing call may answer, creating or ending included.
 
-    What was read is asked for by its words alone: "find", "show" and "get" stand in questions on anything.
+    Reading is matched by words alone: "find", "show" and "get" occur in questions about anything.
     """
     effects, _ = _by_stem()
     told = dict.fromkeys(effects.get(stem(word)) for word in words)
@@ -121,28 +121,28 @@ def effects_asked(words: list[str]) -> list[str]:
 
 
 VALUE_CHARS_MAX = 120
-"""Of one argument; of a longer one its beginning and end are told, and how much is left out."""
+"""Per argument; a longer one is shown by its beginning and end, with the omitted length."""
 CALL_CHARS_MAX = 400
-"""Of all arguments together; those behind are counted."""
+"""For all arguments together; further ones are only counted."""
 _CALL_CHARS_MAX = 200
-"""Of the line that stands for a result."""
+"""For the line that represents a result."""
 WORDS_CHARS_MAX = 16 * 1024
-"""Of a call's name and arguments, as far as it is found by them."""
+"""For the searchable words of a call's name and arguments."""
 REST_CHARS_MAX, REST_WORDS_MAX = 4_000_000, 10_000
-"""Of a long result behind its beginning: what is looked at, and the different words that are kept of it."""
+"""For the rest of a long result: characters scanned, and distinct words kept."""
 NESTED_MAX = 12
-"""How deep the words of nested arguments are looked for."""
+"""Maximum nesting depth at which words of arguments are collected."""
 _CORPUS = "corpus"
 _FAILED = " failed"
 
 _PLAIN = lazy_pattern(r"[^\s\"'`(),=\[\]{}<>\\#→…\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]+")
 """A text that needs no quotation marks."""
 _UNSEEN = lazy_pattern(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
-"""Signs that break a line, or that nobody sees and that turn the order of what is written: told by number."""
+"""Line breaks, and invisible or direction-changing characters; shown by number."""
 _CAMEL = lazy_pattern(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _WORD = re.compile(r"\w")
 _LETTERS = lazy_pattern(r"[^\W\d_]\w{1,63}")
-"""A word that begins with a letter: of thousands of numbers in a log, none is looked for."""
+"""A word that begins with a letter; the thousands of numbers in a log are not indexed."""
 _TEXT_FAULT = lazy_pattern(r"(?i)error|exception|fail|fatal|denied|not found|no such|invalid|timed? ?out|refused|panic")
 
 
@@ -150,10 +150,10 @@ _TEXT_FAULT = lazy_pattern(r"(?i)error|exception|fail|fatal|denied|not found|no 
 
 
 def tell_call(tool: ToolCall | Mapping[str, Any]) -> str:
-    """`name(key=value, …)`, and `failed` behind it where the tool did not do what it was asked; always one line.
+    """`name(key=value, …)`, with `failed` appended if the call failed; always one line.
 
-    Arguments stand in canonical order, so that a call is told the same before and after it was stored. Arguments that
-    read like orders to the model are not told (LG-08): how many there are is.
+    Arguments are in canonical order, so that a call looks the same before and after storage. Arguments that read like
+    prompt injections are only counted (LG-08).
     """
     name, args, ok = _parts(tool)
     told = _tell_args(args) if args else ""
@@ -200,7 +200,7 @@ def _bare(text: str) -> str:
 
 
 def _reads_as_number(text: str) -> bool:
-    """Would a text without quotation marks be taken for a number?"""
+    """True if the unquoted text would read as a number."""
     return text[0] in "-0123456789" and re.fullmatch(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", text, re.ASCII) is not None
 
 
@@ -220,13 +220,13 @@ def _counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-# -- what it is found by ------------------------------------------------------------------------------
+# -- search words ------------------------------------------------------------------------------------
 
 
 def call_words(tool: ToolCall | Mapping[str, Any]) -> str:
-    """The words a call is found by: its name, and the keys, texts and numbers of its arguments.
+    """The search words of a call: its name, and the keys, texts and numbers of its arguments.
 
-    A name of several words in one (`readFile`) gives those too. Words of paths are told apart by the analyzer.
+    A compound name (`readFile`) also gives its parts. Paths are split by the analyzer.
     """
     name, args, _ = _parts(tool)
     found: list[str] = []
@@ -242,7 +242,7 @@ def call_words(tool: ToolCall | Mapping[str, Any]) -> str:
 
 
 def _texts(value: Any, depth: int) -> Iterator[str]:
-    """Keys and values in canonical order; what is true, false or null has no words."""
+    """Keys and values in canonical order; true, false and null give no words."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -257,19 +257,19 @@ def _texts(value: Any, depth: int) -> Iterator[str]:
 
 
 def further_words(rest: str) -> str:
-    """The words of a long result behind its beginning, each once: it is found by them, and they do not outweigh it."""
+    """The words of a long result after its beginning, each once, so that they are searchable without outweighing it."""
     words = dict.fromkeys(_LETTERS.findall(rest[:REST_CHARS_MAX].casefold()))
     return " ".join(islice(words, REST_WORDS_MAX))
 
 
 def is_chunk(tool: ToolCall | Mapping[str, Any], metadata: Mapping[str, Any] | None) -> bool:
-    """Is it a piece of a document, which was stored and not called for?"""
+    """True for a piece of a document, which was stored and not called for."""
     name, args, _ = _parts(tool)
     return name == _CORPUS and args is None and "document_id" in (metadata or {})
 
 
 def speaker_told(body: Mapping[str, Any], role: str) -> str:
-    """Who speaks in an entry of this body, as it is told beside the text: by name, by the call, else by the role."""
+    """The speaker label of an entry: a name, the call, or the role."""
     tool = body.get("tool")
     if tool is not None and not is_chunk(tool, body.get("metadata")):
         return tell_call(tool)
@@ -280,9 +280,9 @@ def speaker_told(body: Mapping[str, Any], role: str) -> str:
 
 
 def result_line(call: str, text: str, ok: bool = True) -> str:
-    """The line that stands for a result: the call, and the first line that says something.
+    """The line that represents a result: the call, and the first informative line.
 
-    Of a call that failed, the first that names a fault. Never more than that: the result itself is read by its id.
+    For a failed call, the first line that names an error. The rest is read by the result's id.
     """
     lines = [line.strip() for line in text.splitlines() if _WORD.search(line)] or [text.strip()]
     said = lines[0] if ok else next((line for line in lines if _TEXT_FAULT.search(line)), lines[0])
@@ -294,28 +294,28 @@ def result_line(call: str, text: str, ok: bool = True) -> str:
 
 
 def call_without_failure(call: str) -> str | None:
-    """How the same call is told where it did not fail; None of one that did not, or that is not told whole: of two such
-    calls nobody could say whether they are the same.
+    """The call as shown without its failure; None if it did not fail or is shown in part, as two such calls cannot be
+    compared.
     """
     told = call.removesuffix(_FAILED)
     return None if told == call or "…" in told else told
 
 
 def is_failed(call: str) -> bool:
-    """Is it told of the call that it failed?"""
+    """True if the shown call is marked as failed."""
     return call.endswith(f"){_FAILED}")
 
 
 def call_of_line(line: str) -> str:
-    """The call in the line that stands for a result."""
+    """The call in the line that represents a result."""
     return line.partition(" → ")[0]
 
 
-# -- calls that were recorded apart from their results ------------------------------------------------
+# -- calls recorded separately from their results ------------------------------------------------------
 
 
 class RecordedCall(NamedTuple):
-    """A call as the message of the assistant that made it tells it."""
+    """A call in the message of the assistant that made it."""
 
     call_id: str
     name: str
@@ -323,9 +323,9 @@ class RecordedCall(NamedTuple):
 
 
 def calls_in(metadata: Mapping[str, Any] | None) -> Iterator[RecordedCall]:
-    """The calls that a message's metadata names under `tool_calls`; what has another shape is none.
+    """The calls under `tool_calls` in a message's metadata; other shapes are skipped.
 
-    Told as `{id, name, args}`, as Chat Completions do (`{id, function: {name, arguments}}`) or as Anthropic does
+    Accepts `{id, name, args}`, and the shapes of Chat Completions (`{id, function: {name, arguments}}`) and Anthropic
     (`{id, name, input}`).
     """
     given = (metadata or {}).get("tool_calls")
@@ -356,10 +356,9 @@ def _first(given: Mapping[str, Any], keys: Iterable[str]) -> Any:
 
 # -- call marks ----------------------------------------------------------------------------------------
 #
-# Marks of a tool's call in the index besides its words: that it is one, of which tool, what it did, that
-# it failed, and the identifiers that stand in it as wholes. A mark is a term that no text has (it begins with
-# `#call`), so a question that asks for one is asked of calls alone, and a scope without calls is searched as if
-# there were none of this.
+# Index marks of a tool call besides its words: that it is a call, its tool, its effect, its failure, and the
+# identifiers in it as whole terms. A mark is a term that no text has (it begins with `#call`), so a question that asks
+# for one only matches calls, and search in a scope without calls is unaffected.
 
 
 CALL = "#call"
@@ -367,12 +366,12 @@ CALL = "#call"
 FAILED = "#call:failed"
 
 _ARGUMENT_IDS_MAX, _RESULT_IDS_MAX = 256, 64
-"""Identifiers that are kept of a call's arguments, and of its result."""
+"""Maximum identifiers kept from a call's arguments, and from its result."""
 _RESULT_CHARS_MAX = 16 * 1024
 _ID_CHARS_MAX = 96
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w{0,95}(?:(?:::|[./-])\w{1,95}){0,16}")
 _KEY_END = re.compile(r'"\s{0,4}:')
-"""Behind the key of a JSON object: those stand in every result of a tool."""
+"""The end of a JSON object's key; keys occur in every result of a tool."""
 _JOINED = re.compile(r"[_/]|::|\.\w{1,5}$|[a-z][A-Z]")
 _PARTS = re.compile(r"/|::")
 _NAME_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -381,13 +380,13 @@ _FAULT = re.compile(
     r"(?!\W{0,4}(?:0|none|null|nil|false)\b|\": ?(?:\"\"|\[\]|\{\}))",
     re.IGNORECASE,
 )
-"""How a result begins that tells of a failure, where nobody said whether the call was a success: `Failed: 0` and
-`{"error": null}` tell of none.
+"""The beginning of a result that reports a failure, if the status is unknown. `Failed: 0` and `{"error": null}` do not
+match.
 """
 
 
 def named(words: Iterable[str]) -> str:
-    """The mark of the calls of a tool whose name is made of these words."""
+    """The mark of a tool's calls, from the words of its name."""
     return "#call:of:" + "_".join(map(stem, words))
 
 
@@ -397,22 +396,22 @@ def did(effect: str) -> str:
 
 
 def identified(identifier: str) -> str:
-    """The mark of calls in which this identifier stands."""
+    """The mark of calls containing this identifier."""
     return f"#call:on:{identifier.casefold()}"
 
 
 def words_of_name(name: str) -> list[str]:
-    """The words that a tool's name is made of: `getUserDetails`, `get_user_details` → get, user, details.
+    """The words of a tool's name: `getUserDetails`, `get_user_details` → get, user, details.
 
-    A name in other letters is one word.
+    A name in another script is one word.
     """
     return [word.lower() for word in _NAME_WORD.findall(name)] or [name.casefold()]
 
 
 def identifiers_in(text: str) -> Iterator[str]:
-    """Names of several words in one, paths and the like: `retry_count`, `src/app.py`, `ValueError`.
+    """Compound identifiers, paths and the like: `retry_count`, `src/app.py`, `ValueError`.
 
-    A path is one, and so is each of its parts that would be one by itself: `tests/test_app.py::test_retry_count`.
+    A path is one, and so is each of its parts that would be one alone: `tests/test_app.py::test_retry_count`.
     """
     for found in _IDENTIFIER.finditer(text):
         whole = found[0]
@@ -424,13 +423,14 @@ def identifiers_in(text: str) -> Iterator[str]:
 
 
 def reads_as_failed(text: str) -> bool:
-    """Whether a result begins like an error, where nobody said that the call failed."""
+    """True if a result of unknown status begins like an error."""
     return _FAULT.match(text) is not None
 
 
 def changed(line: str, text: str) -> bool:
-    """Did the call change, create or end something, of which this line tells and which had this result? By its name,
-    as `call_marks` has it."""
+    """True if the call of this line and result changed, created or ended something. Judged by its name, as in
+    `call_marks`.
+    """
     call = call_of_line(line)
     if is_failed(call) or _FAULT.match(text):
         return False
@@ -438,13 +438,13 @@ def changed(line: str, text: str) -> bool:
 
 
 def call_marks(tool: ToolCall | Mapping[str, Any], text: str) -> list[str]:
-    """The marks of a call with this result, each once."""
+    """The marks of a call with this result, deduplicated."""
     name, ok = (tool.name, tool.ok) if isinstance(tool, ToolCall) else (tool["name"], tool["ok"])
     words = words_of_name(name)
     found = [CALL, named(words)]
     effect = effect_of_name(words)
     if not ok or _FAULT.match(text):
-        found.append(FAILED)  # what it was meant to do it has not done
+        found.append(FAILED)  # a failed call had no effect
     elif effect is not None:
         found += [did(effect)] if effect == READ else [did(effect), did(WRITE)]
     found += map(identified, islice(identifiers_in(call_words(tool)), _ARGUMENT_IDS_MAX))
@@ -455,31 +455,31 @@ def call_marks(tool: ToolCall | Mapping[str, Any], text: str) -> list[str]:
 # -- asked calls ---------------------------------------------------------------------------------------
 #
 # Calls that a question asks for: the tool, the effect, the arguments; the first or last, before or after something.
-# English only. In a scope without calls, a question asks for none.
+# English only. In a scope without calls, no question asks for any.
 
 
 Holding = Callable[[int], int]
-"""How many turns of a scope have a term, by its hash."""
+"""Maps a term's hash to the number of turns of a scope with it."""
 
 NOISE = frozenset(("call", "tool"))
-"""Terms of a question on calls that no call says of itself."""
+"""Terms of questions about calls that calls themselves lack."""
 _TOOL_REPEATS = 2
-"""A tool that is named counts as a word that is repeated: the others do not answer."""
+"""A named tool counts like a repeated word, since other tools cannot answer."""
 _CHARS_MAX = 2_000
-"""A longer text is no question on calls."""
+"""A longer text is not a question about calls."""
 _OF_CALLS = re.compile(
     r"\b(?:calls?|called|tools?|commands?|runs?|ran|outputs?|results?|returned|returns?|prints?|printed|say|said|says"
     r"|tests?|edits?|trials?|code|terminal|errors?|failed)\b"
 )
 _CODE = re.compile(r"\b(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{4,}\b")
-"""Letters and digits in one word: the number of an order, a flight, a ticket."""
+"""Letters and digits in one word: an order, flight or ticket number."""
 _FAILURE = re.compile(
     r"\b(?:fail(?:s|ed|ure|ures|ing)?|errors?|exceptions?|crash(?:ed|es)?|refused|rejected|went wrong|broke|denied)\b"
 )
 _TOOL_SPOKEN = re.compile(
     r"\b((?:\w++ ){1,6})(?:tool|command|call)\b|\bdid (?:the )?((?:\w++ ){1,6})(?:say|return|print)"
 )
-"""A tool that is named by its words is called a tool, or says something."""
+"""A tool named in words is called a tool, or has output."""
 
 _CALLED_TOOL = re.compile(r"\bthe (?:\w+ ){1,6}(?:tool|command)\b")
 
@@ -492,14 +492,14 @@ _DONE = re.compile(
     rf"| changes (?:have|has|did|were) (?:{_WHO} )?(?:already )?(?:made|make|done))"
     rf"{_SO_FAR}{{0,3}}(?: ?[?.!]|,? and (?:what|which)\b|$)"
 )
-"""Asks for all that was done by whoever works here, and names none of it."""
+"""Asks for everything done by the agent, without naming it."""
 
 # -- marks --------------------------------------------------------------------------------------------
 
 
 def asked_marks(text: str, holding: Holding) -> dict[str, int]:
-    """The marks of the calls that a question asks for, as far as some call of the scope has them, each with how often
-    it counts; empty where it asks nothing of calls.
+    """The marks of the calls that a question asks for, if some call of the scope has them, with their weights; empty
+    for a question that is not about calls.
     """
     if len(text) > _CHARS_MAX or not holding(term_hash(CALL)):
         return {}
@@ -514,13 +514,13 @@ def _marks_named(text: str) -> dict[str, int]:
     found = dict.fromkeys(_tools_named(folded, text), _TOOL_REPEATS)
     if _DONE.search(" ".join(folded.replace("’", "'").split())):
         found[did(WRITE)] = 1
-    if names or _OF_CALLS.search(folded) or _CODE.search(folded):  # "when did I change jobs?" asks for no call
+    if names or _OF_CALLS.search(folded) or _CODE.search(folded):  # "when did I change jobs?" is not about a call
         found |= names | dict.fromkeys([FAILED] if _FAILURE.search(folded) else map(did, effects_asked(words)), 1)
     return found
 
 
 def _verbs(folded: str) -> list[str]:
-    """The words of a question that may say what was done: those of a tool's name say what it is called."""
+    """The words of a question that may name an action, without those of a tool's name."""
     for identifier in identifiers_in(folded):
         folded = folded.replace(identifier, " ")
     folded = _CALLED_TOOL.sub(" ", folded)
@@ -528,7 +528,7 @@ def _verbs(folded: str) -> list[str]:
 
 
 def _tools_named(folded: str, text: str) -> Iterator[str]:
-    """The marks of tools that may be named: as they are written, or by their words."""
+    """The marks of tools that may be named, literally or by their words."""
     for identifier in identifiers_in(text):
         yield named(words_of_name(identifier))
     for found in _TOOL_SPOKEN.finditer(folded):
@@ -541,7 +541,7 @@ _HOW_OFTEN = re.compile(r"\bhow (?:often|frequently|many (?:times|calls|runs|tri
 
 
 def asks_how_often(folded: str) -> bool:
-    """Does a question ask how often something happened? Every time counts, and no later one ends an earlier one."""
+    """True if a question asks how often something happened: every occurrence counts, and none replaces another."""
     return _HOW_OFTEN.search(folded) is not None
 
 
@@ -553,21 +553,21 @@ End = Literal["first", "last"]
 
 
 class AskedOrder(NamedTuple):
-    """Which of several events is asked for."""
+    """The order in which an event is asked for."""
 
     wanted: str
-    """The part of the question that tells what is asked for."""
+    """The part of the question that describes the wanted event."""
     side: Side | None = None
     event: str = ""
-    """The part that names another event, of which what is asked for stands on that side."""
+    """The part that describes a reference event, before or after which the wanted one happened."""
     speaks: Speaks | None = None
-    """Who says what is asked for, where that is no tool."""
+    """The speaker of the wanted event, if it is not a tool's."""
     end: End | None = None
-    """Of those that are asked for, the first or the last; None where that is not said."""
+    """First or last of the matching events; None if unspecified."""
     event_end: End | None = None
-    """The same of the event that is named."""
+    """The same for the reference event."""
     is_state: bool = False
-    """It is asked how something stood: who looked it up tells that."""
+    """True if it asks for a state, which a reading call reports."""
 
 
 _SIDES: dict[str, Side] = {
@@ -600,7 +600,7 @@ _LAST = re.compile(r"\b(?:last|latest|finally|final|in the end|at last|most rece
 
 @remembered(256)
 def asked_order(text: str) -> AskedOrder | None:
-    """Which of several events a question asks for; None where it does not say, or is no question on calls."""
+    """The order that a question asks for; None if it asks for none or is not about calls."""
     if len(text) > _CHARS_MAX:
         return None
     found = _BESIDE_FIRST.match(text) or _BESIDE.match(text)
@@ -632,27 +632,26 @@ def _end(wanted: str) -> End | None:
 
 # -- excerpts ------------------------------------------------------------------------------------------
 #
-# Excerpts of a long text: its beginning, its end and the lines that match, verbatim and in their order.
-# Nothing is written that does not stand in the text; how much lies between two stretches is said by numbers
-# (`Gap`).
+# Excerpts of a long text: its beginning, its end and the matching lines, verbatim and in order. Only text from the
+# source is shown; omissions are given as numbers (`Gap`).
 
 
 LINE_CHARS_MAX = 240
-"""A longer line is taken in pieces."""
+"""Longer lines are split into pieces."""
 PIECE_CHARS_MIN = 60
-"""Of the pieces that are tried where there is no room for a whole line."""
+"""Minimum size of the pieces tried if there is no room for a whole line."""
 HEAD_CHARS, TAIL_CHARS = 2_000, 1_000
-"""Of the beginning and the end that an excerpt for a pool holds; the rest of it goes to lines that match."""
+"""Characters of the beginning and the end kept in a pool's excerpt; the rest of it goes to matching lines."""
 SCAN_CHARS_MAX = 8_000_000
-"""Further into one text nobody looks for a match."""
+"""Characters of one text searched for matches."""
 FOUND_MAX = 1_000
-"""Lines that are read closely because a word of the query stands in them."""
+"""Maximum number of lines examined because they contain a query word."""
 MATCHES_MAX = 12
-"""Lines that are shown because they match,"""
+"""Maximum number of matching lines shown,"""
 AROUND_MAX = 3
-"""and how many of them with the two lines before and behind."""
+"""and how many of them with their neighbouring lines."""
 HEAD_LINES, TAIL_LINES = 8, 4
-"""Of the beginning and the end of what is not shown whole."""
+"""Lines of the beginning and the end of a partly shown text."""
 _EXCERPT_WORD = re.compile(r"\w+")
 _SPACE = re.compile(r"\s")
 
@@ -662,17 +661,17 @@ Fits = Callable[[Excerpt], bool]
 
 
 class Gap(NamedTuple):
-    """What is left out before, between or behind the stretches of an excerpt."""
+    """An omission before, between or after the stretches of an excerpt."""
 
     start: int
     """Characters before it."""
     chars: int
     lines: int
-    """Whole lines; 0 where it lies within one."""
+    """Whole lines; 0 if it lies within one."""
 
 
 def gaps_of(excerpt: Excerpt) -> list[Gap]:
-    """One more than there are stretches: before the first, between them, behind the last; 0 characters where none."""
+    """The gaps before the first stretch, between stretches and after the last; 0 characters if there is none."""
     gaps: list[Gap] = []
     end = end_line = 0
     for at, stretch in enumerate(excerpt.stretches):
@@ -684,11 +683,11 @@ def gaps_of(excerpt: Excerpt) -> list[Gap]:
     return gaps
 
 
-# -- for a pool: what of a very long text may be chosen from ------------------------------------------
+# -- for a pool: candidates from a very long text -------------------------------------------------------
 
 
 def excerpt_of(text: str, query: str, chars_max: int) -> Excerpt:
-    """The beginning, the end and the lines that match a query best, in no more than about so many characters."""
+    """The beginning, the end and the lines that best match a query, in about this many characters at most."""
     text = text.rstrip()
     head, tail = (0, _end_of_head(text)), (_start_of_tail(text), len(text))
     left = chars_max - (head[1] - head[0]) - (tail[1] - tail[0])
@@ -715,10 +714,10 @@ def _start_of_tail(text: str) -> int:
 
 
 def _matching(text: str, query: str) -> list[Span]:
-    """Lines, or pieces of long ones, that share words with the query: those that share the rarest first."""
+    """Lines, or pieces of long ones, that share words with the query, rarest words first."""
     terms = frozenset(analyze(query))
     lowered = text.lower()
-    if len(lowered) != len(text):  # a letter that is two in lower case: places must stay what they are
+    if len(lowered) != len(text):  # a letter that is two in lower case: keep offsets valid
         lowered = text
     found: dict[Span, None] = {}
     for needle in _needles(query, lowered):
@@ -731,7 +730,7 @@ def _matching(text: str, query: str) -> list[Span]:
 
 
 def _needles(query: str, lowered: str) -> list[str]:
-    """What to look for: words of the query as they stand, or else their stems; the rarest first."""
+    """The search strings: query words that occur literally, or else their stems; rarest first."""
     wanted: set[str] = set()
     for word in dict.fromkeys(_EXCERPT_WORD.findall(query.lower())):
         terms = analyze(word)
@@ -743,7 +742,7 @@ def _needles(query: str, lowered: str) -> list[str]:
 
 
 def _line_at(text: str, start: int, end: int) -> Span:
-    """The line around a place; of a long one, the piece."""
+    """The line around an offset, or a piece of a long one."""
     first = text.rfind("\n", 0, start) + 1
     last = text.find("\n", end)
     last = len(text) if last < 0 else last
@@ -754,7 +753,7 @@ def _line_at(text: str, start: int, end: int) -> Span:
 
 
 def _with_neighbours(text: str, span: Span) -> Span:
-    """A line with the one before it and the one behind it, unless they are long."""
+    """A line with its neighbours, unless they are long."""
     start, end = span
     before = text.rfind("\n", 0, max(0, start - 1)) + 1
     behind = text.find("\n", end + 1)
@@ -769,7 +768,7 @@ def _with_neighbours(text: str, span: Span) -> Span:
 
 
 def _merged(text: str, spans: Iterable[Span]) -> list[Span]:
-    """Spans in order; those that touch, or have nothing but white space between them, are one."""
+    """Sort spans and merge those that touch or are separated by white space only."""
     merged: list[Span] = []
     for start, end in sorted(spans):
         if merged and (start <= merged[-1][1] or not text[merged[-1][1] : start].strip()):
@@ -789,24 +788,24 @@ def _excerpt(text: str, spans: Iterable[Span]) -> Excerpt:
     return Excerpt(chars=len(text), breaks=text.count("\n"), stretches=tuple(stretches))
 
 
-# -- for a page: what of it has room ------------------------------------------------------------------
+# -- for a page: the part that fits ------------------------------------------------------------------------
 
 
 class _Piece(NamedTuple):
     """A line, or a part of a long one."""
 
     source: int
-    """The number of the stretch it is a part of."""
+    """The number of its stretch."""
     start: int
-    """Within that stretch."""
+    """Offset within that stretch."""
     end: int
 
 
 def cut_excerpt(text: str, excerpt: Excerpt | None, fits: Fits, terms: Collection[str] = ()) -> Excerpt | None:
-    """Of a text that is not shown whole, as much as fits of this: the line that matches best, the first and the last,
-    further matches, the lines around them, the rest of its beginning and its end.
+    """Fit an excerpt, in order of preference: the best matching line, the first and the last, further matches, their
+    neighbours, the rest of the beginning and the end.
 
-    `excerpt` is what is known of the text, where that is not all of it. None where nothing fits.
+    `excerpt` is the known part of the text, if not all of it. None if nothing fits.
     """
     whole = excerpt or _excerpt(body := text.rstrip(), [(0, len(body))])
     for size in (LINE_CHARS_MAX, PIECE_CHARS_MIN):
@@ -823,10 +822,10 @@ def _fitting(fits: Fits, whole: Excerpt, pieces: Sequence[_Piece], order: Sequen
 
 
 def _pieces(stretches: Sequence[Stretch], size: int) -> Iterator[_Piece]:
-    """Lines with something on them; of longer ones, pieces that end at white space where there is any."""
+    """Non-blank lines; longer ones are split at white space if possible."""
     for source, stretch in enumerate(stretches):
         at = 0
-        skipped: int | None = 0  # blank lines at the beginning are part of the first piece: they are nothing left out
+        skipped: int | None = 0  # leading blank lines belong to the first piece, so they are no omission
         for line in stretch.text.split("\n"):
             start, end = at, at + len(line)
             at = end + 1
@@ -842,7 +841,7 @@ def _pieces(stretches: Sequence[Stretch], size: int) -> Iterator[_Piece]:
 
 
 def _order(stretches: Sequence[Stretch], pieces: Sequence[_Piece], terms: frozenset[str]) -> list[int]:
-    """The numbers of the pieces, those that are shown first first."""
+    """The numbers of the pieces in order of preference."""
     texts = [(number, stretches[piece.source].text[piece.start : piece.end]) for number, piece in enumerate(pieces)]
     matches = _ranked(texts, terms)[:MATCHES_MAX]
     count = len(pieces)
@@ -857,7 +856,7 @@ def _order(stretches: Sequence[Stretch], pieces: Sequence[_Piece], terms: frozen
 
 
 def _taken(whole: Excerpt, pieces: Sequence[_Piece], numbers: Iterable[int]) -> Excerpt:
-    """These pieces, in their order; neighbours are one stretch."""
+    """Select pieces in text order; neighbours form one stretch."""
     stretches: list[Stretch] = []
     before: int | None = None
     first: _Piece | None = None
@@ -879,7 +878,7 @@ def _taken(whole: Excerpt, pieces: Sequence[_Piece], numbers: Iterable[int]) -> 
 
 
 def _ranked(texts: Sequence[tuple[K, str]], terms: frozenset[str]) -> list[K]:
-    """The keys of the texts that share terms with the query, best first: a rare term counts for more than a common."""
+    """The keys of the texts that share terms with the query, best first; rare terms count more."""
     if not terms:
         return []
     shared = {key: terms.intersection(analyze(text)) for key, text in texts}

@@ -1,7 +1,7 @@
-"""Turns read back from the ledger: by id, or the last ones of a stretch. What was read before is not read again.
+"""Turns read back from the ledger, by id or as the end of a stretch, with a cache.
 
-An entry never changes until it is forgotten, so a turn is kept in memory, and shown only after the store has said that
-it was not forgotten.
+An entry never changes until it is forgotten, so a turn is cached, and shown only after the store has confirmed that it
+was not forgotten.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ __all__ = [
 ]
 
 TURN_CHARS_MAX = 8_000
-"""Characters of a turn that may be quoted: of a longer one its start; of a tool's long result, an excerpt."""
+"""Quotable characters of a turn: the start of a longer one; an excerpt of a tool's long result."""
 
 CALLS_BACK = 200
-"""Entries of a session among which a call is looked for when its result comes."""
+"""Entries of a session searched for the call when its result arrives."""
 
 
 class _TurnRow(NamedTuple):
-    """What recall and packets ask of an entry."""
+    """The columns of an entry that recall and packets need."""
 
     id: str
     session_id: str
@@ -75,10 +75,10 @@ def _link(row: EntryRow) -> Linked:
 
 
 class LiveTurn:
-    """An entry that can be recalled: what is asked of its row, and its whole text."""
+    """An entry that can be recalled: the needed columns, and its whole text."""
 
     def __init__(self, row: EntryRow | _TurnRow, said: Mapping[str, Any], text: str) -> None:
-        """`said` is the body that stands in the row, read."""
+        """`said` is the parsed body of the row."""
         self.id, self.session_id, self.seq, self.ts = row.id, row.session_id, row.seq, row.ts
         self.kind, self.role, self.trust, self._flags = row.kind, row.role, row.trust, row.flags
         self.link = _link(row) if isinstance(row, EntryRow) else None
@@ -107,7 +107,7 @@ class LiveTurn:
 
     @property
     def is_partly_analysed(self) -> bool:
-        """Was it over the budget of work when it was written?"""
+        """True if it was over the work budget when written."""
         return bool(self._flags) and PARTLY_ANALYSED in self._flags.split(",")
 
     @property
@@ -116,7 +116,7 @@ class LiveTurn:
 
     @property
     def imported_from(self) -> str | None:
-        """The system it comes from, where it was not observed here."""
+        """The system it was imported from, if it was not observed here."""
         return imported_from(self._flags.split(",")) if self._flags else None
 
     @property
@@ -125,7 +125,7 @@ class LiveTurn:
 
     @property
     def local_ts(self) -> str:
-        """When it was said, by the clock of who said it."""
+        """Its time, by the speaker's clock."""
         offset = self._said.get("utc_offset")
         return local_form(self.ts, offset) if type(offset) is int else self.ts
 
@@ -135,12 +135,12 @@ class LiveTurn:
 
     @property
     def quotable(self) -> str:
-        """As much of its text as may be quoted."""
+        """The quotable part of its text."""
         return self.text[:TURN_CHARS_MAX]
 
     @property
     def call(self) -> str | None:
-        """The call that a tool's result answers, told in a line; None of anything else."""
+        """The call that a tool's result answers, in a line; None for anything else."""
         return self._call if "tool" in self._said else None
 
     @cached_property
@@ -150,7 +150,7 @@ class LiveTurn:
 
     @property
     def cited(self) -> dict[str, str] | None:
-        """What the marks of an answer named, by number, on the page that it was given for; None of anything else."""
+        """The evidence named by an answer's marks, by number, on the page it was given for; None for anything else."""
         return self._cited if "cited" in self._said else None
 
     @cached_property
@@ -164,19 +164,19 @@ class LiveTurn:
 
     @property
     def is_ok(self) -> bool:
-        """False of a tool's result that says it failed."""
+        """False for a tool's result that failed."""
         return bool((self._said.get("tool") or {}).get("ok", True))
 
     @cached_property
     def read(self) -> ReadTurn:
-        """The turn as a pool holds it. Not validated again: the entry was when it was written."""
+        """The turn for a pool. Not validated again: the entry was when it was written."""
         turn = self._turn("")
         said = self._said
         line = None if self.call is None else self._line(turn)
         return _readers().read_turn(turn, tuple(said.get("tags", ())), tuple(said.get("entities", ())), line)
 
     def about(self, query: str) -> Turn:
-        """The turn as a pool holds it; of a tool's long result, what matches a query."""
+        """The turn for a pool; for a tool's long result, the parts that match a query."""
         is_long = len(self.text) > TURN_CHARS_MAX and self.call is not None
         return self._turn(query) if is_long and query else self.read.turn
 
@@ -214,7 +214,7 @@ class LiveTurn:
 
 
 class _Readers(NamedTuple):
-    """What reads turns that are to be shown, and no others."""
+    """The readers of turns to be shown."""
 
     read_turn: type[ReadTurn]
     turn: type[Turn]
@@ -225,14 +225,14 @@ class _Readers(NamedTuple):
 
 @cache
 def _readers() -> _Readers:
-    """Loaded with the first turn that is shown."""
+    """Load the readers with the first turn that is shown."""
     from muniment.memory.turns import ReadTurn, Turn, fields_of
 
     return _Readers(ReadTurn, Turn, fields_of, fields_of(has_excerpt=False, is_answer=False))
 
 
 def entries_by_id(reader: Reader, tenant_id: str, ids: Sequence[str]) -> list[LedgerEntry]:
-    """The entries with these ids, in their order; those that are not there are left out."""
+    """The entries with these ids, in order; missing ones are omitted."""
     found = {entry.id: entry for entry in load_entries(reader, tenant_id, list(by_ids(reader, ENTRIES, ids)))}
     return [found[id_] for id_ in ids if id_ in found]
 
@@ -248,9 +248,8 @@ def turns_by_id(
 ) -> dict[str, LiveTurn]:
     """The turns with these ids that were not forgotten.
 
-    With `is_asked_later`, the caller asks the store about all of them before it shows any: those that are known here
-    are not asked about twice. With `is_near`, those are left out whose text does not stand in their row: none is
-    fetched.
+    With `is_asked_later`, the caller checks all of them against the store before showing any, so cached ones are not
+    checked here. With `is_near`, turns whose text is not in their row are omitted rather than fetched.
     """
     known = ctx.cache(TurnCache).get(tenant_id, ids)
     if known and not is_asked_later:
@@ -265,7 +264,7 @@ def turns_by_id(
 
 
 def _is_whole(row: EntryRow) -> bool:
-    """Does the row hold all that the entry says?"""
+    """True if the row holds the whole text."""
     return "blob" not in (read_body(row) or {})
 
 
@@ -282,14 +281,14 @@ def last_turns(
 
 
 def check_cited(ctx: Context, reader: Reader, tenant_id: str, ids: Iterable[str]) -> None:
-    """Events that are cited stand in their chains where they were written (TM-12); each is looked at once.
+    """Check that cited events are in their chains where they were written (TM-12); each is checked once.
 
-    Ids that are no event's, a fact's say, are somebody else's to check.
+    Ids of other things, such as facts, are skipped.
     """
     seen = ctx.cache(PlaceCache)
     unseen = seen.unseen(tenant_id, ids)
     if unseen:
-        turns = ctx.cache(TurnCache).get(tenant_id, unseen)  # their rows were read, and held against their hashes
+        turns = ctx.cache(TurnCache).get(tenant_id, unseen)  # their rows were read and checked against their hashes
         links = {id_: turn.link for id_, turn in turns.items() if turn.link is not None}
         others = [id_ for id_ in unseen if id_ not in links]
         check_places(reader, tenant_id, [*links.values(), *by_ids(reader, ENTRIES, others, into=Linked)])
@@ -304,7 +303,7 @@ class _Placed(NamedTuple):
 def turns_at(
     ctx: Context, reader: Reader, tenant_id: str, user_id: str, session_id: str, seqs: Iterable[int]
 ) -> dict[int, LiveTurn]:
-    """The turns of a session with these numbers that were not forgotten, by their number."""
+    """The turns of a session with these numbers, by number, without forgotten ones."""
     where: tuple[Condition, ...] = (
         ("user_id", "=", user_id),
         ("session_id", "=", session_id),
@@ -318,10 +317,10 @@ def turns_at(
 
 
 def _fresh(ctx: Context, reader: Reader, tenant_id: str, ids: Sequence[str]) -> dict[str, LiveTurn]:
-    """Read from the store, checked, and kept for the next time, unless they are long."""
+    """Read turns from the store, check them, and cache all but long ones."""
     rows = {row.id: row for row in by_ids(reader, ENTRIES, ids)}
     for id_ in ids:
-        if id_ not in rows:  # no entry ever goes: a forgotten one leaves its place
+        if id_ not in rows:  # entries are never removed: a forgotten one leaves its place
             raise damaged_entry(id_, "it is missing")
     turns = {turn.id: turn for turn in live_turns(reader, (rows[id_] for id_ in ids), tenant_id)}
     ctx.cache(TurnCache).put(tenant_id, (turn for turn in turns.values() if len(turn.text) <= TURN_CHARS_MAX))
@@ -329,9 +328,9 @@ def _fresh(ctx: Context, reader: Reader, tenant_id: str, ids: Sequence[str]) -> 
 
 
 def find_call(ctx: Context, scope: Scope, name: Any, call_id: Any) -> dict[str, Any] | None:
-    """The arguments of a call that the session recorded apart from its result; None where it did not.
+    """The arguments of a call that the session recorded separately from its result; None if there is none.
 
-    The newest call under this id counts, among the last entries of the session.
+    The newest call with this id among the last entries of the session is used.
     """
     where: tuple[Condition, ...] = (("user_id", "=", scope.user_id), ("session_id", "=", scope.session_id))
     if not isinstance(call_id, str):
@@ -351,7 +350,7 @@ def find_call(ctx: Context, scope: Scope, name: Any, call_id: Any) -> dict[str, 
 def live_turns(reader: Reader, rows: Iterable[EntryRow], tenant_id: str | None = None) -> Iterator[LiveTurn]:
     """The turns among these entries, with their texts, from the row or its blob, each checked against its hash.
 
-    With a tenant, so is what the row says of who said it, where and when.
+    With a tenant, the row's speaker, place and time are checked too.
     """
     for row in rows:
         if tenant_id is not None:
@@ -365,7 +364,7 @@ def live_turns(reader: Reader, rows: Iterable[EntryRow], tenant_id: str | None =
 
 # -- caches --------------------------------------------------------------------------------------------
 #
-# What recall keeps in memory between calls of turns that were read. Never the only copy.
+# In-memory caches of turns between calls. Never the only copy.
 
 
 T = TypeVar("T")
@@ -376,14 +375,14 @@ PLACES_MAX = 16_384
 
 
 class PlaceCache:
-    """Events whose place in their chain was looked at, by tenant: ids, and the oldest are let go. Thread-safe."""
+    """Events whose place in the chain was checked, by tenant; the oldest ids are evicted. Thread-safe."""
 
     def __init__(self) -> None:
         self._held: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._lock = threading.Lock()
 
     def unseen(self, tenant_id: str, ids: Iterable[str]) -> list[str]:
-        """Those that were not looked at, each once."""
+        """The ids not yet checked, deduplicated."""
         with self._lock:
             return [id_ for id_ in dict.fromkeys(ids) if (tenant_id, id_) not in self._held]
 
@@ -400,9 +399,9 @@ class PlaceCache:
 
 
 class TurnCache:
-    """Turns of sessions that are being composed for, by tenant and event. Thread-safe.
+    """Turns of sessions with active packets, by tenant and event. Thread-safe.
 
-    An entry never changes until it is forgotten: who takes a turn from here has seen in the store that it was not.
+    An entry never changes until it is forgotten: a caller must have checked in the store that it was not.
     """
 
     def __init__(self) -> None:
@@ -411,7 +410,7 @@ class TurnCache:
         self._lock = threading.Lock()
 
     def get(self, tenant_id: str, ids: Iterable[str]) -> dict[str, LiveTurn]:
-        """The turns of these events that are kept here, by event id."""
+        """The cached turns of these events, by event id."""
         found: dict[str, LiveTurn] = {}
         with self._lock:
             for id_ in ids:
@@ -429,7 +428,7 @@ class TurnCache:
                 self._held.popitem(last=False)
 
     def glean(self, what: str, tenant_id: str, ids: Iterable[str], read: Callable[[], T]) -> T:
-        """What `read` gives for these turns and no others, in this order: read once, while they stay the same."""
+        """The result of `read` for exactly these turns in this order, cached until they change."""
         key = (what, tenant_id, *ids)
         with self._lock:
             if key in self._gleaned:
@@ -443,7 +442,7 @@ class TurnCache:
         return found
 
     def clear(self, tenant_id: str | None = None) -> None:
-        """After a forget: nothing that was read of the tenant stays in memory."""
+        """Drop everything read of the tenant, after a forget."""
         with self._lock:
             drop_tenant(self._held, tenant_id)
             for key in [key for key in self._gleaned if tenant_id in (None, key[1])]:

@@ -1,4 +1,4 @@
-"""A turn that may be quoted, a sentence of one, and a stretch of them."""
+"""A quotable turn, a sentence of one, and a stretch of turns."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PacketRole = Literal["user", "assistant", "tool"]
 
 
 class Stretch(Record):
-    """Words of a long text, verbatim, and where they stand in it."""
+    """Verbatim words of a long text, and their place in it."""
 
     start: Count
     """Characters before it."""
@@ -42,7 +42,7 @@ class Stretch(Record):
 
 
 class Excerpt(Record):
-    """What is shown of a text that is too long to be shown whole: stretches in its own order, and its size."""
+    """The shown part of a long text: stretches in text order, and its size."""
 
     chars: Count
     breaks: Count
@@ -51,12 +51,12 @@ class Excerpt(Record):
 
     @property
     def text(self) -> str:
-        """The stretches alone, each on lines of its own."""
+        """The stretches alone, on separate lines."""
         return "\n".join(stretch.text for stretch in self.stretches)
 
 
 class Turn(Record):
-    """An event that may be quoted: a message or a tool's result, never a system or developer message."""
+    """A quotable event: a message or a tool's result, never a system or developer message."""
 
     id: IdText
     session_id: IdText
@@ -64,26 +64,26 @@ class Turn(Record):
     kind: Literal["message", "tool_result"]
     role: PacketRole
     speaker: str | None
-    """Who said it, where they have a name; of a tool's result, its call (`memory.tool_results`)."""
+    """The speaker's name, if there is one; for a tool's result, its call (`memory.tool_results`)."""
     ts: str
     text: str
     trust: Trust
     flags: Items[str]
     excerpt: Absent[Excerpt] = None
-    """Of a tool's long result: which stretches of it `text` is made of."""
+    """For a tool's long result: the stretches that make up `text`."""
     cited: Absent[dict[str, str]] = None
-    """Of an answer that was observed with its build: what its marks named there, by number; nothing, an empty text."""
+    """For an answer observed with its build: the evidence named by its marks, by number; unknown marks map to ""."""
 
     @property
     def quotable(self) -> str:
-        """As much of its text as may be quoted: all that a pool holds."""
+        """The quotable text: all that a pool holds."""
         return self.text
 
     @cached_property
     def words(self) -> Words:
-        """The words of its text, for telling whether it was said already: read once, like the rest.
+        """The words of its text, for detecting repetition; cached.
 
-        Of a tool's result the call and the whole of it are one word: two calls that differ in a letter are two.
+        A tool's call and whole result count as one word: two calls that differ in a letter are different.
         """
         if self.kind == "tool_result":
             whole = told_text(self, self.text)
@@ -93,13 +93,13 @@ class Turn(Record):
 
 @cache
 def fields_of(*, has_excerpt: bool, is_answer: bool) -> set[str]:
-    """The fields that are set of a turn; shared, since nobody adds to them."""
+    """The fields that are set on a turn; a shared set that must not be modified."""
     absent = {name for name, is_there in (("excerpt", has_excerpt), ("cited", is_answer)) if not is_there}
     return set(Turn.model_fields) - absent
 
 
 def told_text(turn: Turn, text: str) -> str:
-    """A turn's text, or a part of it, as what was said: by a tool, it is said in answer to a call."""
+    """A turn's text, or a part of it, as speech; a tool's output is prefixed with its call."""
     return f"{turn.speaker or turn.role} → {text}" if turn.kind == "tool_result" else text
 
 
@@ -114,13 +114,13 @@ class SummaryLine(Record):
     speaker: Absent[str] = None
     trust: Absent[Trust] = None
     cited: Absent[dict[str, str]] = None
-    """As a turn's."""
+    """As for a turn."""
     flags: Absent[Items[str]] = None
-    """Of a sentence that was not said here: where it comes from; of a summary that was given, what was noticed."""
+    """For an imported sentence, its origin; for a given summary, the flags set on admission."""
 
     @cached_property
     def words(self) -> Words:
-        """The words of the sentence, for telling whether it was said already: read once, like a turn's."""
+        """The words of the sentence, for detecting repetition; cached."""
         return read_words(self.text)
 
 
@@ -128,12 +128,11 @@ SummaryKind = Literal["constraint", "commitment", "decision", "given"]
 
 
 class SessionLine(SummaryLine):
-    """A line of a session's summary. With a kind it is more than a good sentence: it says what was settled, and still
-    holds, or it is the summary that the caller gave."""
+    """A line of a session's summary. With a kind it is a settled point that still holds, or the caller's summary."""
 
     kind: Absent[SummaryKind] = None
     sources: Absent[Items[str]] = None
-    """Of a summary that the caller gave: the evidence it rests on."""
+    """The evidence of a caller's summary."""
 
 
 class EpisodeCandidate(Record):
@@ -148,45 +147,45 @@ class EpisodeCandidate(Record):
     tags: Items[str]
     entities: Items[str]
     score: Number
-    """Match with the query, 0 where it has none."""
+    """Match with the query, 0 without a query."""
     trust: Trust
 
 
 # -- turns ---------------------------------------------------------------------------------------------
 #
-# A turn with what it says that matters here: its sentences and their terms. Read once, asked often.
+# A turn with its sentences and their terms. Computed once, used often.
 
 
 LINE_CHARS_MAX = 240
-"""Longer sentences are not lines of a summary."""
+"""Longer sentences are not used as summary lines."""
 _READ_CHARS_MAX = 2_000
-"""Characters of a turn that are looked at for a summary: of a longer one, its start."""
+"""Characters of a turn considered for a summary."""
 _TERMS_MIN = 2
 _OF_ONESELF = re.compile(
     r"\W*(?:i|my|we|our|ich|mein\w*|wir|unser\w*|je|j|mon|ma|mes|nous|notre|nos|yo|soy|mis?|somos|nuestr[ao]s?"
     r"|io|sono|mi[oa]|siamo|eu|sou|meus?|minhas?|somos|ik|mijn|wij|ons|onze)\b",
     re.IGNORECASE,
 )
-"""How somebody begins who speaks of themselves: "I am vegan." says much in one word."""
+"""Openings of statements about oneself: "I am vegan." says much in one word."""
 _CIVIL = "sorry agree fine understand hope thank thanks appreciate glad ready okay ok see hear guess wonder promise"
-"""What people say of themselves without telling anything."""
+"""Polite first-person words without content."""
 _NAME = re.compile(r" (?<=[\w,] )[A-Z][a-z]")
 _LABEL = re.compile(r"\s*#{1,6}\s.*|.*[:：]\s*[*_]*\s*", re.DOTALL)
-"""A heading, or what only leads to what follows: by itself it says nothing."""
+"""A heading or lead-in, which says nothing by itself."""
 _FIGURE = re.compile(r"\d")
 
 
 class Sentence(NamedTuple):
-    """A sentence that may stand in a summary."""
+    """A sentence usable in a summary."""
 
     text: str
     terms: frozenset[str]
     factor: float
-    """What kind of sentence it is, as a weight."""
+    """The weight of its kind."""
 
 
 class ReadTurn:
-    """A turn and its labels, and what is read in it, once."""
+    """A turn with its labels and its analysed sentences."""
 
     def __init__(
         self, turn: Turn, tags: tuple[str, ...] = (), entities: tuple[str, ...] = (), line: str | None = None
@@ -195,18 +194,18 @@ class ReadTurn:
         self.tags = tags
         self.entities = entities
         self.line = line
-        """Of a tool's result: what stands for it, in one line."""
+        """For a tool's result: the line that represents it."""
 
     @cached_property
     def sentences(self) -> tuple[Sentence, ...]:
-        """The sentences of the turn that may stand for it in a list."""
+        """The sentences of the turn that may represent it in a list."""
         spans = sentence_spans(self.turn.text[:_READ_CHARS_MAX])
         found = (_sentence(self.turn, self.turn.text[start:end]) for start, end in spans)
         return tuple(sentence for sentence in found if sentence is not None)
 
 
 def _sentence(turn: Turn, text: str) -> Sentence | None:
-    """A sentence of a turn, if it may stand for it."""
+    """A sentence of a turn, if it may represent the turn."""
     if len(text) > LINE_CHARS_MAX or _LABEL.fullmatch(text):
         return None
     terms = frozenset(analyze(text))
@@ -217,7 +216,7 @@ def _sentence(turn: Turn, text: str) -> Sentence | None:
 
 
 def _tells_of_oneself(turn: Turn, text: str, terms: frozenset[str]) -> bool:
-    """Whether the user says one thing of themselves: short as it is, nothing else may say it."""
+    """True if the user states one thing about themselves: short as it is, it may be said nowhere else."""
     is_theirs = turn.role == "user" and turn.trust == "user" and _OF_ONESELF.match(text) is not None
     return is_theirs and bool(terms) and not _asks(text) and terms.isdisjoint(_civil_terms())
 

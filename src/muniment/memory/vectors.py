@@ -1,8 +1,8 @@
 """Vectors of turns: bound to the embedder that made them, never mixed with another's.
 
-They are made behind the writing: `users.embedded` says up to which of a user's entries, in the order of the ledger,
-turns have theirs, whether these are indexed yet or not. A turn without a vector is ranked by its words, as if it were
-as near as the mean of the others. Search is exact, in single precision; blocks hold half precision.
+They are made after the write: `users.embedded` is the ledger position up to which a user's turns have vectors, indexed
+or not. A turn without a vector is ranked by its words, with the mean nearness of the others. Search is exact, in single
+precision; blocks hold half precision.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ __all__ = [
 ]
 
 TEXT_CHARS_MAX = 8_192
-"""Characters of a turn that are embedded: of a longer one, its start."""
+"""Characters embedded of a turn: the start of a longer one."""
 PIECE_ENTRIES = 256
-"""Entries whose vectors one transaction stores."""
+"""Entries whose vectors are stored per transaction."""
 HELD_BYTES_MAX = 256 * 1024 * 1024
-"""Vectors that a process holds for its searches, of all users together; of one user alone there may be more."""
+"""Bytes of vectors cached for searches, for all users together; one user alone may exceed it."""
 CHUNKS_MAX = 32
 
 Halves = npt.NDArray[np.float16]
@@ -74,16 +74,15 @@ Key = tuple[str, str, str]
 
 
 def passage_of(speaker: str, text: str) -> str:
-    """What is embedded of a turn. Who speaks is part of it: that brings more than a better model does."""
+    """The embedded text of a turn. It includes the speaker, which helps more than a better model."""
     return f'{speaker} said: "{text[:TEXT_CHARS_MAX]}"'
 
 
 def embed_behind(ctx: Context, embedder: Embedder, tenant_id: str, user_id: str, entries_max: int | None = None) -> int:
-    """Store the vectors of the entries behind a user's watermark, a piece in each transaction; answers how many turns
-    these were.
+    """Store the vectors of the entries behind a user's watermark, a piece per transaction; return the number of turns.
 
-    With `entries_max`, only where no more entries than that lack theirs: an embedder that was added to a long history
-    is left to upkeep and to `reembed`.
+    With `entries_max`, only if at most that many entries lack vectors: an embedder added to a long history is left to
+    upkeep and to `reembed`.
     """
     done = 0
     while True:
@@ -94,7 +93,7 @@ def embed_behind(ctx: Context, embedder: Embedder, tenant_id: str, user_id: str,
         said = ctx.engine.read(tenant_id, partial(_read_piece, tenant_id, user, last))
         block = _embed_turns(embedder, said)
         if not ctx.engine.write(tenant_id, partial(_keep_piece, user, last, embedder.identity, block)):
-            return done  # another process is at it
+            return done  # another process is doing it
         done += len(block)
 
 
@@ -103,7 +102,7 @@ def _read_piece(tenant_id: str, user: UserRow, last: int, reader: Reader) -> lis
 
 
 def _embed_turns(embedder: Embedder, said: Sequence[tuple[LedgerEntry, str]]) -> VectorBlock:
-    """One vector for each turn, from its entry and its text."""
+    """Embed each turn from its entry and text."""
     checkpoint()
     rows = embedder.embed_passages([passage_of(_speaker(entry), text) for entry, text in said])
     return VectorBlock(tuple(entry.id for entry, _ in said), rows.astype(np.float16))
@@ -123,7 +122,7 @@ def _keep_piece(user: UserRow, last: int, identity: str, block: VectorBlock, tx:
 
 
 def users_unembedded(reader: Reader) -> list[str]:
-    """The users of a tenant of whom some entries were not embedded yet."""
+    """The users of a tenant with entries not yet embedded."""
     return [user.user_id for user in stream(reader, USERS) if user.embedded < user.tail]
 
 
@@ -131,9 +130,9 @@ def users_unembedded(reader: Reader) -> list[str]:
 
 
 def reembed(ctx: Context, tenant_id: str, progress: Callable[[int], None] | None = None) -> int:
-    """Give each turn that lacks one a vector of the present embedder, then let go of the others'; answers how many.
+    """Embed each turn that lacks a vector of the current embedder, then drop those of others; return the number.
 
-    It can be stopped and run again at any time: what is done stays done.
+    It can be stopped and resumed at any time; completed work is kept.
     """
     embedder = ctx.embedder
     if embedder is None:
@@ -161,7 +160,7 @@ def _reembed_user(
 def _lacking(
     reader: Reader, tenant_id: str, user_id: str, identity: str, indexed: int
 ) -> Iterator[list[tuple[LedgerEntry, str]]]:
-    """Batches of the indexed turns that have no vector of this embedder."""
+    """Batches of the indexed turns without a vector of this embedder."""
     have = {id_ for block in _read_stored(reader, user_id, identity) for id_ in block.ids}
     held: list[tuple[LedgerEntry, str]] = []
     for entry, text in read_turns(reader, tenant_id, user_id, 0, indexed):
@@ -175,8 +174,9 @@ def _lacking(
 
 
 def _keep_lacking(tenant_id: str, user_id: str, identity: str, block: VectorBlock, tx: Transaction) -> int:
-    """Store the vectors of those that still are turns and still lack one: others may have forgotten or embedded them
-    meanwhile. Answers how many."""
+    """Store the vectors of those that are still turns and still lack one, as others may have forgotten or embedded them
+    meanwhile. Returns the number.
+    """
     lock_user(tx, user_id)
     have = {id_ for held in _read_stored(tx, user_id, identity) for id_ in held.ids}
     alive = {entry.id for entry in entries_by_id(tx, tenant_id, block.ids) if entry.body is not None}
@@ -186,12 +186,12 @@ def _keep_lacking(tenant_id: str, user_id: str, identity: str, block: VectorBloc
 
 
 def _retire(user_id: str, identity: str, indexed: int, tx: Transaction) -> None:
-    """Let go of the vectors of every other embedder: those of this one cover all that was indexed."""
+    """Drop the vectors of every other embedder, once those of this one cover everything indexed."""
     user = lock_user(tx, user_id)
     for other in _identities(tx, user_id):
         if other != identity:
             tx.do(Delete("vectors", (("user_id", "=", user_id), ("embedder", "=", other))))
-    moved = {"embedded": max(user.embedded, indexed), "generation": user.generation + 1}  # what is held is read anew
+    moved = {"embedded": max(user.embedded, indexed), "generation": user.generation + 1}  # invalidates cached vectors
     tx.do(Patch("users", (("user_id", "=", user_id),), moved))
 
 
@@ -202,7 +202,7 @@ _MAGIC = b"MVEC1\n"
 
 @dataclass(frozen=True, slots=True)
 class VectorBlock:
-    """Unit vectors, one row for each id. Every number fits half precision, whatever precision it is held in."""
+    """Unit vectors, one row per id. Every value fits half precision, regardless of the array's precision."""
 
     ids: tuple[str, ...]
     rows: npt.NDArray[np.floating]
@@ -248,12 +248,12 @@ def decode_vectors(data: bytes) -> VectorBlock:
 
 _SIGN_AND_DIGITS = np.uint32(0x8FFFE000).view(np.int32)
 _EXPONENTS_APART = np.float32(2.0**112)
-"""The exponent of a single counts from 127, that of a half from 15."""
+"""The difference of the exponent biases: 127 for single, 15 for half precision."""
 _HALF_END = 65536.0
 
 
 def to_single(halves: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
-    """Half precision made single by its bits: the same numbers as a cast gives, in a sixth of the time."""
+    """Convert half to single precision by bit operations: the same values as a cast, six times faster."""
     bits = halves.view(np.int16).astype(np.int32)  # the sign fills the upper half
     bits <<= 13
     bits &= _SIGN_AND_DIGITS
@@ -291,13 +291,13 @@ def vectors_of(user_id: str, identity: str) -> BlockScope:
 
 
 def _add_vectors(tx: Transaction, user_id: str, identity: str, block: VectorBlock) -> None:
-    """Store the vectors of turns behind those that are there."""
+    """Append the vectors of turns."""
     if block.ids:
         append_block(tx, vectors_of(user_id, identity), CODEC, block)
 
 
 def remove_vectors(tx: Transaction, user_id: str, lost: Set[str]) -> int:
-    """Take forgotten turns out of the vectors of every embedder; answers how many blocks were made anew."""
+    """Remove forgotten turns from the vectors of every embedder; return the number of blocks rewritten."""
     return sum(
         drop_from_blocks(tx, vectors_of(user_id, identity), CODEC, lost) for identity in _identities(tx, user_id)
     )
@@ -317,19 +317,19 @@ def _read_stored(reader: Reader, user_id: str, identity: str) -> list[VectorBloc
 
 
 class _HeldVectors(NamedTuple):
-    """The vectors of a user that were read so far."""
+    """A user's cached vectors."""
 
     generation: int
     embedded: int
-    """The user's watermark when they were read: behind it nothing was new."""
+    """The user's watermark when they were read; there was nothing new after it."""
     blocks: frozenset[bytes]
-    """The digests of the blocks that were read whole."""
+    """The digests of the blocks that were fully read."""
     numbers: dict[str, int]
-    """Of each turn of the index, its number in the order of writing."""
+    """The write-order number of each turn of the index."""
     known: npt.NDArray[np.bool_]
-    """Which turns have a vector, by number."""
+    """Mask of turns with a vector, by number."""
     chunks: tuple[tuple[Ints, Singles], ...]
-    """Numbers, and the row of each."""
+    """Turn numbers, and the row of each."""
 
     @property
     def nbytes(self) -> int:
@@ -351,7 +351,7 @@ def _joined(chunks: Sequence[tuple[Ints, Singles]]) -> tuple[Ints, Singles]:
 
 
 class VectorCache:
-    """Vectors by tenant, user and embedder; those that were asked for least recently are let go. Thread-safe."""
+    """Vectors by tenant, user and embedder, evicted least recently used first. Thread-safe."""
 
     def __init__(self) -> None:
         self._held: OrderedDict[Key, _HeldVectors] = OrderedDict()
@@ -379,7 +379,7 @@ class VectorCache:
 def dense_for(
     ctx: Context, reader: Reader, tenant_id: str, user_id: str, index: StoredIndex, embedder: Embedder, query: str
 ) -> Dense | None:
-    """How near each turn is to the query in meaning; None where no turn has a vector of this embedder."""
+    """The nearness of each turn to the query in meaning; None if no turn has a vector of this embedder."""
     if not query.strip() or not len(index):
         return None
     held = _vectors_for(ctx, reader, tenant_id, user_id, index, embedder)
@@ -402,8 +402,9 @@ def dense_for(
 def _vectors_for(
     ctx: Context, reader: Reader, tenant_id: str, user_id: str, index: StoredIndex, embedder: Embedder
 ) -> _HeldVectors:
-    """The vectors of the turns of an index, as far as there are any. What is held is read no more: blocks that came
-    since are, and of those that were merged the rows that are new."""
+    """The existing vectors of an index's turns. Cached ones are not read again: only blocks added since, and the new
+    rows of merged blocks.
+    """
     user = read_user(reader, user_id)
     ctx.note_vectors(tenant_id, user)
     cache, key = ctx.cache(VectorCache), (tenant_id, user_id, embedder.identity)
@@ -425,7 +426,7 @@ def _vectors_for(
 
 
 def _read_fresh(reader: Reader, place: BlockScope, dim: int, held: _HeldVectors) -> _HeldVectors:
-    """What is held, and the vectors of the blocks that it does not know."""
+    """The cached vectors plus those of unknown blocks."""
     listed = list_blocks(reader, place)
     fresh = [entry for entry in listed if entry.digest not in held.blocks]
     whole = {entry.digest for entry in listed} & held.blocks
@@ -443,27 +444,27 @@ def _read_fresh(reader: Reader, place: BlockScope, dim: int, held: _HeldVectors)
 
 
 def _nearness(rows: npt.NDArray[np.floating], asked: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-    """The product of each row with what is asked, summed in an order that is the same wherever the row lies.
+    """The product of each row with the query, summed in an order independent of the row's position.
 
-    Not by `@`: there it depends on the rows beside it, and on how many threads a BLAS library takes.
+    Not by `@`: its result depends on neighbouring rows and on the number of BLAS threads.
     """
     products: npt.NDArray[np.floating] = np.einsum("ij,j->i", rows, asked)
     return products
 
 
 class _Windows(NamedTuple):
-    """Which turns stand in one window; arrays of 1.0 and 0.0."""
+    """The turns that share a window; arrays of 1.0 and 0.0."""
 
     one: npt.NDArray[np.float64]
-    """Whether the next turn is of the same session."""
+    """1.0 if the next turn is in the same session."""
     two: npt.NDArray[np.float64]
-    """Whether the turn after the next is of the same session."""
+    """1.0 if the turn after the next is in the same session."""
     sizes: npt.NDArray[np.float64]
-    """Of the window of each turn."""
+    """The window size of each turn."""
 
 
 def windows_of(session: npt.NDArray[np.integer]) -> _Windows:
-    """Which turns of these sessions stand in one window."""
+    """The windows of these sessions' turns."""
     one = np.equal(session[1:], session[:-1]).astype(np.float64)
     two = np.equal(session[2:], session[:-2]).astype(np.float64)
     sizes = np.ones(len(session))
@@ -474,7 +475,7 @@ def windows_of(session: npt.NDArray[np.integer]) -> _Windows:
 
 
 def mean_of_windows(turn: npt.NDArray[np.float64], windows: _Windows) -> npt.NDArray[np.float64]:
-    """The mean nearness of a turn, the one before it and the two behind it, as far as they are of its session."""
+    """The mean nearness of a turn, the one before it and the two after it, within its session."""
     one, two, sizes = windows
     total = np.zeros(len(turn))
     total[1:] = turn[:-1] * one

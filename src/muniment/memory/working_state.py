@@ -1,4 +1,4 @@
-"""A run's working state (MP-04): patched under an optimistic lock, read as it stands."""
+"""A run's working state (MP-04): patched under an optimistic lock, and read back."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ __all__ = ["patch_state", "project_state", "read_state", "state_id", "state_with
 
 Lookup = Callable[[str], Item | None]
 MERGED = ("slots", "constraints")
-"""Objects, merged key by key; everything else is replaced."""
+"""Objects merged key by key; everything else is replaced."""
 
 
 def patch_state(writer: Writer, given: dict[str, Any], expected_version: int | None) -> WorkingState:
-    """Merge a patch into the state; where a version is expected, only into that one."""
+    """Merge a patch into the state, optionally only into an expected version."""
     if expected_version is not None and (isinstance(expected_version, bool) or not isinstance(expected_version, int)):
         raise InvalidInput("expected_version should be an integer", path="$.expected_version")
     patch = _checked(given)
@@ -47,7 +47,7 @@ def patch_state(writer: Writer, given: dict[str, Any], expected_version: int | N
 
 
 def _checked(given: dict[str, Any]) -> dict[str, Any]:
-    """The patch as plain data, of the right types; null stands only where it takes a key away."""
+    """The patch as plain data, with types checked; null is allowed only to remove a key."""
     if not given:
         raise InvalidInput("nothing to patch", path="$", hint="name at least one part of the state")
     if "state_version" in given:
@@ -64,7 +64,7 @@ def _checked(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_state(reader: Reader, scope: Scope) -> WorkingState | None:
-    """The run's state, or None while nothing was patched. One that was forgotten is empty at its version."""
+    """The run's state, or None if nothing was patched. A forgotten one is empty at its version."""
     item = latest(reader, state_id(scope.run_id))
     if item is None or item.user_id != scope.user_id:
         return None
@@ -80,7 +80,7 @@ def state_id(run_id: str) -> str:
 
 
 def project_state(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
-    """The state with the patch merged in: null takes a key away, lists and texts replace."""
+    """The state with the patch merged in: null removes a key, lists and texts replace."""
     if entry.metadata.get("event") != STATE_PATCHED:
         return []
     given = entry.metadata.get("patch")
@@ -92,7 +92,7 @@ def project_state(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
             known = StoredState.from_wire(before.plain())
         state, origins = _merged(known, given if isinstance(given, dict) else {}, entry.id)
         WorkingState.from_wire(state | {"state_version": version})
-    except InvalidRecord:  # not written by a run of ours: it says nothing about a state
+    except InvalidRecord:  # not written by one of our runs, so no state
         return []
     return [
         Change(
@@ -134,7 +134,7 @@ def _merged(known: StoredState, patch: dict[str, Any], origin: str) -> tuple[dic
 
 
 def state_without(item: Item, lost: frozenset[str]) -> Rewritten | None:
-    """The run goes on: what lost patches set is gone, and each decision or tool result that named a lost event."""
+    """The state without lost patches, and without decisions or tool results that named a lost event."""
     known = StoredState.from_wire(item.plain())
     state: dict[str, Any] = {}
     for name, value in known.state.items():

@@ -1,9 +1,9 @@
-"""Moving in and out: a user's memory in one neutral file, what other systems export read into it, and the way back.
+"""Import and export: a user's memory in one neutral file, other systems' exports read into it, and the way back.
 
-What comes in is never told as observed: every event says which system it comes from, and what another system worded
-has the trust of what is outside. Files are JSON, text, or archives of these, read with bounds and never run. Nothing
-here goes to a network.
+Imported content is never presented as observed: every event names its source system, and text worded by another system
+has the trust of outside content. Files are JSON, text, or archives of these, read within bounds and never run. Nothing
+here uses the network.
 
-Read `portable`, `sources`, then `importing` and `exporting`. `formats` says what other systems' files mean and is pure;
+Read `portable`, `sources`, then `importing` and `exporting`. `formats` interprets other systems' files and is pure;
 `sources` opens files.
 """

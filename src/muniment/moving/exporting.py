@@ -1,7 +1,8 @@
-"""A user's memory as a portable file: what was said, what others worded, facts with their evidence, in flat memory.
+"""Export a user's memory as a portable file, in constant memory: messages, imported memories, and facts with their
+evidence.
 
-From one consistent view of the store, each entry checked as it is read. What was forgotten is not in it. What the
-format has no place for is counted at its end.
+The export reads one consistent view of the store and checks each entry. Forgotten content is not exported. Items
+without a place in the format are counted at the end.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from muniment.store.turns import text_of
 __all__ = ["export_memory"]
 
 _LEFT_OUT = ("procedure", "insight", "candidate", "claim", "snapshot")
-"""Items of a user that the format has no place for."""
+"""Kinds of items that the format cannot hold."""
 _WINDOW = re.compile(r" \(held until [0-9-]{10}\)$")
 _SAID = ("message", "tool_result", "system")
 
@@ -58,7 +59,7 @@ def export_memory(ctx: Context, tenant_id: str, user_id: str) -> Iterator[bytes]
 
 
 class _Export:
-    """One export: what was written so far, and which evidence is in it."""
+    """One export in progress: counts of lines written, and the evidence they include."""
 
     def __init__(self, ctx: Context, reader: Reader, tenant_id: str, user_id: str) -> None:
         self._ctx = ctx
@@ -121,7 +122,7 @@ class _Export:
                 yield self._line("message", _message_of(entry, text))
 
     def _said(self, row: EntryRow) -> LedgerEntry | None:
-        """The entry, if something was said in it; what a run writes of itself is none."""
+        """The entry if it is part of the conversation; None for a run's internal entries."""
         if row.kind not in _SAID or row.receipt_id is not None:
             return None
         entry = entry_of_row(self._tenant_id, row)
@@ -145,7 +146,7 @@ class _Export:
                 yield self._line("fact", held)
 
     def _orders(self, facts: list[StoredFact]) -> dict[str, int]:
-        """The place of each patch among all that said something of a fact."""
+        """The order of each patch among all that changed a fact."""
         patches = tuple({assertion.patch for fact in facts for assertion in fact.assertions})
         rows = sorted(
             by_ids(self._reader, ENTRIES, patches), key=lambda row: (row.recorded_at, row.session_id, row.seq)

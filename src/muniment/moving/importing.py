@@ -1,8 +1,8 @@
-"""What another system held, written into the ledger: nothing twice, nothing half, and none of it told as observed.
+"""Write another system's content into the ledger: never twice, never partially, and never presented as observed.
 
 A source is read to its end before anything is written. Then each conversation is one transaction (a very long one,
-several), and a run of the same import goes on where an earlier one stopped: what is there already is known by its id
-and its words. What was forgotten here is not brought back.
+several), and repeating an import continues where an earlier one stopped: existing items are recognised by id and words.
+Content that was forgotten here is not brought back.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _IMPORTED = "imported from "
 
 
 class _Saying(NamedTuple):
-    """A fact to be said: by whom it was found, and in which order it was said there."""
+    """A fact to assert, with its finder and its order in the source."""
 
     path: str
     order: int
@@ -52,7 +52,7 @@ class _Saying(NamedTuple):
 
 
 class FactImport:
-    """The facts and summaries of one user, collected until all that they rest on has come in."""
+    """Facts and summaries of one user, held back until all of their evidence has been imported."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class FactImport:
         written: Counter[str],
         known: Counter[str],
     ) -> None:
-        """`id_here` gives the id that an event of the source has here; counts are added to `written` and `known`."""
+        """Takes `id_here`, which maps a source's event id to the id here; adds counts to `written` and `known`."""
         self._writer = writer
         self._dry_run = dry_run
         self._id_here = id_here
@@ -80,7 +80,7 @@ class FactImport:
             self._summaries.append((path, item))
 
     def finish(self) -> None:
-        """Write them all, in the order in which they were said."""
+        """Write all facts in their original order."""
         sayings = sorted(self._given_facts(), key=lambda each: each.order)
         for start in range(0, len(sayings), BATCH_FACTS):
             self._write(sayings[start : start + BATCH_FACTS])
@@ -114,7 +114,7 @@ class FactImport:
         return tuple(here for source in named if (here := self._id_here(source)) is not None)
 
     def _write(self, sayings: Sequence[_Saying]) -> None:
-        """Say facts in one transaction; each sees what the one before it did."""
+        """Assert facts in one transaction; each sees the effect of the one before it."""
         writer, ctx = self._writer, self._writer.ctx
         tally: Counter[str] = Counter()
         if self._dry_run:
@@ -148,13 +148,13 @@ class FactImport:
             tally["written"] += 1
 
     def _stands(self, reader: Reader, request: FactRequest) -> bool:
-        """Does the quote stand in a source as it is kept here, where secrets were taken out?"""
+        """True if the quote occurs in a source as stored here, with secrets removed."""
         scope = self._writer.scope
         texts = (content_in(reader, scope.tenant_id, source, scope.user_id) for source in request.sources)
         return any((request.quote or "") in text for text in texts)
 
     def _is_said(self, reader: Reader, each: _Saying) -> bool:
-        """Was this said before on the same evidence, whatever became of it since, forgetting included?"""
+        """True if this was asserted before on the same evidence, even if it was forgotten since."""
         item = latest(reader, each.fact_id)
         if item is not None and item.kind == "fact" and item.body is None:
             return True
@@ -163,7 +163,7 @@ class FactImport:
         )
 
     def _object(self, path: str, fact: PortableFact) -> None:
-        """A fact that was taken back or disputed there is so here."""
+        """Retract or dispute a fact as the source did."""
         item = self._writer.ctx.engine.read(self._writer.scope.tenant_id, lambda reader: latest(reader, fact.id))
         if item is None or item.kind != "fact" or item.body is None or item.status == fact.status:
             return
@@ -210,7 +210,7 @@ def _run_id(writer: Writer, session_id: str) -> str:
 
 
 def _holds(fact: StoredFact, each: _Saying) -> bool:
-    """Is this one of the assertions of the fact?"""
+    """True if this is one of the fact's assertions."""
     sources = set(each.request.sources)
     return same_value(fact.value, each.request.value) and any(
         set(assertion.sources) == sources and assertion.valid_from == each.request.valid_from
@@ -222,11 +222,11 @@ def _holds(fact: StoredFact, each: _Saying) -> bool:
 
 
 BATCH_ITEMS = 1000
-"""So many messages of a conversation are written at once."""
+"""Messages of a conversation written in one transaction."""
 _REST_BYTES = 64 * 1024
-"""More than what a reader of a foreign file leaves of metadata, with all that is said of its origin."""
+"""Upper bound of a foreign item's metadata including its origin."""
 MEMORY = "memory"
-"""Who speaks in what another system worded."""
+"""Speaker of text that another system worded."""
 Progress = Callable[[int], None]
 
 
@@ -240,7 +240,7 @@ def import_source(
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> MoveReport:
-    """Bring in what a source holds, or say what that would write. Raises before anything is written."""
+    """Import a source, or report what an import would write. Raises before anything is written."""
     if progress is not None and not callable(progress):
         raise InvalidInput("progress should be a function", path="$.progress")
     check_source(source, user_id, is_read=not dry_run)
@@ -249,7 +249,7 @@ def import_source(
 
 
 def check_source(source: Source, user_id: str | None, *, is_read: bool = True) -> None:
-    """Raise what is wrong with a source, read to its end, before anything is written."""
+    """Read a source to its end and raise its first error, before anything is written."""
     if user_id is not None and (not isinstance(user_id, str) or not user_id):
         raise InvalidInput("user_id should be a non-empty string", path="$.user_id")
     if source.needs_user and user_id is None:
@@ -261,7 +261,7 @@ def check_source(source: Source, user_id: str | None, *, is_read: bool = True) -
 
 
 class _Batch(NamedTuple):
-    """What is written at once: items of one session of one user."""
+    """Items of one session of one user, written at once."""
 
     user_id: str
     session_id: str
@@ -270,7 +270,7 @@ class _Batch(NamedTuple):
 
 @dataclass(slots=True)
 class _Import:
-    """One import under way: what was counted, what was left out, which ids were given."""
+    """One import in progress: counts, skipped items and assigned ids."""
 
     ctx: Context
     source: Source
@@ -290,9 +290,9 @@ class _Import:
     left_counts: Counter[str] = field(default_factory=Counter)
     losses: int = 0
     agents: dict[tuple[str, str], str] = field(default_factory=dict)
-    """By user and session, the agent that the source names."""
+    """The agent that the source names, by user and session."""
     given: dict[tuple[str, str], tuple[str, bytes]] = field(default_factory=dict)
-    """By user and id in the source: the id here, and a digest of the words, of what was seen in this import."""
+    """The id here and a digest of the words, by user and source id, for items seen in this import."""
     titles: dict[str, str] = field(default_factory=dict)
     facts: dict[str, FactImport] = field(default_factory=dict)
 
@@ -309,7 +309,7 @@ class _Import:
     # -- what is read ---------------------------------------------------------------------------------
 
     def _batches(self) -> Iterator[tuple[_Batch, list[Found]]]:
-        """Items of one session together, in the order of the source."""
+        """Group consecutive items of one session, in source order."""
         current: _Batch | None = None
         held: list[Found] = []
         for found in self.source.read():
@@ -334,7 +334,7 @@ class _Import:
             yield current, held
 
     def _user_of(self, found: Found) -> str | None:
-        """Whose an item becomes: the user that was named, or the one that the source names."""
+        """The user an item is imported for: the one given, or else the one in the source."""
         user_id = self.user_id or found.user
         if user_id is None or is_nobody_s(user_id):
             self.leave(LeftOut(found.path, kind_of(found.item), "whose it is nobody says: give a user"))
@@ -343,7 +343,7 @@ class _Import:
         return user_id
 
     def _place(self, user_id: str, found: Found) -> _Batch | None:
-        """Where an item is written; None of what is kept for later, or is no more than a name."""
+        """The batch an item belongs to; None for one that is deferred or is only a name."""
         match found.item:
             case PortableSession() as session:
                 self.agents[user_id, session.session_id] = session.agent_id or self.agent_id
@@ -372,7 +372,7 @@ class _Import:
     # -- what is written ------------------------------------------------------------------------------
 
     def _writer(self, batch: _Batch) -> Writer:
-        """A run of its own for each session: taken up again by the next import."""
+        """Open the session's own import run, which the next import resumes."""
         named = [batch.user_id, batch.agent_id, batch.session_id]
         run_id = "import-" + sha256("\x00".join(named).encode()).hexdigest()[:24]
         scope = scope_given(
@@ -421,7 +421,7 @@ class _Import:
             extract_from(writer, said)
 
     def _draft(self, found: Found, fate: _Fate) -> EntryDraft | None:
-        """An item as an event, or None, said why, where it cannot be one."""
+        """Draft an item as an event; None, with the reason reported, if it cannot be one."""
         try:
             return _draft_of(found.item, self.source.system, fate, self.titles)
         except MunimentError as error:
@@ -429,7 +429,9 @@ class _Import:
             return None
 
     def _takes(self, found: Found, draft: EntryDraft, fate: _Fate) -> bool:
-        """Would the ledger take it? A dry run also says what it would flag; what is small is not looked at twice."""
+        """True if the ledger would accept the draft. A dry run also counts what would be flagged; small items need no
+        second check.
+        """
         policy = self.ctx.policy.ledger
         is_small = 4 * len(draft.content) <= policy.content_bytes_max and policy.body_bytes_max >= _REST_BYTES
         if is_small and not self.dry_run and draft.tool is None and self.source.system != "portable":
@@ -443,7 +445,7 @@ class _Import:
         return True
 
     def _resolve(self, reader: Reader, user_id: str, items: list[Found]) -> list[_Fate]:
-        """Under which id each item is kept, and whether it is here already."""
+        """Decide the id of each item, and whether it already exists."""
         wanted = {id_: None for found in items for id_ in _names(user_id, found)}
         taken = taken_ids(reader, list(wanted))
         rows = {row.id: row for row in by_ids(reader, ENTRIES, tuple(taken))}
@@ -475,7 +477,7 @@ class _Import:
             fate = _Fate(names[1], replaces=None if _is_past(found) else base)
             here[names[1]] = ("own", digest)
         before = self.given.get((user_id, _own_id(found)))
-        if before is not None and self.dry_run and fate == _Fate(base):  # of an earlier stretch, not in the store yet
+        if before is not None and self.dry_run and fate == _Fate(base):  # from an earlier batch, not in the store yet
             replaced = None if _is_past(found) else before[0]
             fate = _Fate(before[0], is_known=True) if before[1] == digest else _Fate(names[1], replaces=replaced)
         if not fate.is_gone:
@@ -509,7 +511,7 @@ class _Import:
 
 
 class _Fate(NamedTuple):
-    """What becomes of an item: its id here, and whether it is new, known, or was forgotten."""
+    """An item's id here, and whether it is new, known or forgotten."""
 
     id: str
     is_known: bool = False
@@ -533,12 +535,12 @@ def _own_id(found: Found) -> str:
 
 
 def _is_past(found: Found) -> bool:
-    """Is it a version that the source itself no longer holds?"""
+    """True for a version that the source itself has superseded."""
     return isinstance(found.item, PortableMemory) and found.item.origin.valid_to is not None
 
 
 def _names(user_id: str, found: Found) -> tuple[str, str, str]:
-    """The ids an item may have here: its own, that of a later version of it, and one for where its own is taken."""
+    """Candidate ids of an item: its own, that of a later version, and one for when its own is taken."""
     own = _own_id(found)
     mark = _digest(_words(found)).hex()[:12]
     minted = "imp-" + sha256(f"{user_id}\x00{own}".encode()).hexdigest()[:32]
@@ -586,14 +588,16 @@ def _replacing(origin: Origin, fate: _Fate) -> Origin:
 
 
 def _window(origin: Origin) -> str:
-    """Until when another system held something to be so: told with who speaks, so that the words stay as they were."""
+    """Until when another system held this to be true, as a suffix of the speaker's name, so that the words stay
+    unchanged.
+    """
     if origin.valid_to is None:
         return ""
     return f" (held until {format_instant(parse_instant(origin.valid_to))[:10]})"
 
 
 def _trust(item: PortableMessage) -> Trust | None:
-    """What a file says of trust may lower it; nobody's instructions to a model are trusted."""
+    """Trust given in a file may only lower ours; a model's instructions are never trusted."""
     if item.role in ("system", "developer"):
         return "external"
     given = trust_of(item.role, None)

@@ -1,7 +1,7 @@
-"""Portable files read, and the items and reports that every reader of another system's files shares.
+"""Read portable files; also the items and reports shared by all readers of other systems' files.
 
-A portable file is refused as a whole unless every line fits its record, stands in its place, and the digest at the end
-holds. Everything checkable is checked: the hash of each text, ids that are named, counts, the digest.
+A portable file is refused as a whole unless every line fits its record and position, and the final digest matches.
+Everything checkable is checked: the hash of each text, referenced ids, counts, the digest.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from muniment.errors import InvalidInput, InvalidRecord, MunimentError
 
 System = Literal["portable", "mem0", "zep", "letta", "chatgpt", "claude"]
 SYSTEMS: tuple[System, ...] = ("portable", "mem0", "zep", "letta", "chatgpt", "claude")
-"""What an import can read."""
+"""Systems that can be imported."""
 ONE_USER: tuple[System, ...] = ("letta", "chatgpt", "claude")
-"""Systems whose files name no user: whose they are has to be said."""
+"""Systems whose files name no user, so the user must be given."""
 LEFT_OUT_MAX = 10_000
-"""So many items that were not carried are named in a report; the rest is counted."""
+"""Skipped items named in a report; further ones are only counted."""
 
 Carried = PortableSession | PortableMessage | PortableMemory | PortableFact | PortableSummary
 
 
 class Found(NamedTuple):
-    """Something that can be carried, where it stood, and whose the source says it is, if it says so."""
+    """An item that can be imported, with its place and, if the source names one, its user."""
 
     path: str
     item: Carried
@@ -51,57 +51,57 @@ class Found(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """Something that is not carried, and why. What holds no words of anybody's is no loss."""
+    """An item that is not imported, and why. One without anybody's words is no loss."""
 
     path: str
     kind: str
     why: str
     is_loss: bool = True
     times: int = 1
-    """How many of its kind it stands for."""
+    """Number of items it represents."""
 
 
 Read = Iterator[Found | LeftOut]
-"""What a reader of a format answers, in the order of the file."""
+"""Items of a file in order, as every format reader yields them."""
 
 
 class NotCarried(Record):
-    """An item of the source that is not here now: where it stood there, what it was, and why."""
+    """A source item that was not imported: its place, kind and reason."""
 
     path: str
     kind: str
     why: str
     is_loss: bool
-    """False of what holds no words of anybody's: an empty node, a vector, a tool's definition."""
+    """False for items without anybody's words: an empty node, a vector, a tool definition."""
 
 
 class MoveReport(Record):  # MV-05
-    """What an import did, or would do: the same report either way."""
+    """Result of an import or of its dry run."""
 
     system: str
     tenant_id: str
     users: Items[str]
     dry_run: bool
     sessions: Count
-    """The conversations that what was read belongs to."""
+    """Conversations the items belong to."""
     read: dict[str, Count]
-    """What the source holds that can be carried, by kind."""
+    """Importable items in the source, by kind."""
     written: dict[str, Count]
     known: dict[str, Count]
-    """What was here already: nothing is written twice."""
+    """Items that already existed; nothing is written twice."""
     changed: Count
-    """Of what was written: newer versions of what an earlier import brought."""
+    """Written items that are newer versions of ones imported earlier."""
     flagged: Count
-    """Of what was written: what reads like instructions from outside, and is not quoted."""
+    """Written items that read like instructions from outside, and are never quoted."""
     left_out: Items[NotCarried]
     left_out_counts: dict[str, Count]
-    """All of what was not carried, by kind, also what is not named one by one."""
+    """All skipped items by kind, including those not named individually."""
     losses: Count
-    """How many of these hold words of somebody's."""
+    """Skipped items that hold somebody's words."""
 
     @property
     def is_complete(self) -> bool:
-        """Was everything carried that holds anybody's words?"""
+        """True if no item with somebody's words was skipped."""
         return self.losses == 0
 
 
@@ -115,17 +115,17 @@ _KINDS: dict[type, str] = {
 
 
 def kind_of(item: Carried) -> str:
-    """The kind of an item as reports count it."""
+    """The kind of an item in reports."""
     return _KINDS[type(item)]
 
 
 def content_hash(text: str) -> str:
-    """The SHA-256 (hex) of a text, by which a reader of the file can check it."""
+    """SHA-256 (hex) of a text, with which a reader of the file can verify it."""
     return sha256(text.encode()).hexdigest()
 
 
 def not_carried(items: Iterable[LeftOut]) -> tuple[NotCarried, ...]:
-    """What was left out as a report names it."""
+    """Convert skipped items to report entries."""
     return tuple(NotCarried(path=each.path, kind=each.kind, why=each.why, is_loss=each.is_loss) for each in items)
 
 
@@ -138,7 +138,7 @@ _ALTERED = "the file was altered or cut off; export it again"
 
 
 def read_lines(lines: Iterable[bytes]) -> Iterator[Found]:
-    """The items of a file, each with its line; raises for the first thing wrong."""
+    """Yield each item of a file with its line; raise at the first error."""
     check = _Check()
     for number, line in enumerate(lines, 1):
         item = check.see(line, number)
@@ -148,7 +148,7 @@ def read_lines(lines: Iterable[bytes]) -> Iterator[Found]:
 
 
 class _Check:
-    """What the lines so far say, in memory that grows with their ids alone."""
+    """State of the check so far; its memory grows with the number of ids only."""
 
     def __init__(self) -> None:
         self.user: str | None = None

@@ -1,8 +1,8 @@
-"""Files that an import is given, opened and read as items of the neutral file; none of them is trusted.
+"""Open the files given to an import and read them as items of the neutral file, trusting none of them.
 
-A system is given by name and never guessed from a file. Plain files, folders and archives are read as streams: nothing
-is run or unpacked to disk, every size is bounded, and an archive member that is a bomb or is locked is refused.
-Large JSON is read element by element. A source can be read again and again; nothing of it is held.
+The system is given by name, never guessed. Plain files, folders and archives are streamed: nothing is run or unpacked
+to disk, every size is bounded, and encrypted archive members and zip bombs are refused. Large JSON is read element by
+element. A source can be reread any number of times and holds nothing in memory.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TEXT_BYTES_MAX = 16 * 1024 * 1024
 _JSON = (".json", ".jsonl", ".ndjson", ".af")
 _TEXTS = (".txt", ".md")
 _SETTINGS = ("meta.json", "config.json")
-"""Files that say how a system is set up."""
+"""Configuration files, which hold no memories."""
 _Reader = Callable[[Iterable[Placed], str, str | None], Read]
 _READERS: dict[System, _Reader] = {
     "mem0": mem0.read,
@@ -50,25 +50,25 @@ _MEMBERS: dict[System, tuple[str, ...]] = {
     "chatgpt": ("conversations", "memories", "memory"),
     "claude": ("conversations", "projects", "memories", "users"),
 }
-"""Of an export that holds much else: how the names of the files or folders begin that are read."""
+"""Name prefixes of the files or folders to read in exports that hold much else."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Files of one system, to be read as often as one likes."""
+    """Files of one system, which can be read repeatedly."""
 
     system: System
     files: tuple[str, ...]
     source_user: str | None = None
     lines: Callable[[], Iterable[bytes]] | None = None
-    """The lines of a portable file that is no file here."""
+    """Opens the lines of a portable file that is not on disk."""
 
     @property
     def needs_user(self) -> bool:
         return self.system in ONE_USER
 
     def read(self) -> Iterator[Found | LeftOut]:
-        """What the files hold, in order."""
+        """Yield the items of the files, in order."""
         if self.lines is not None:
             yield from portable.read_lines(self.lines())
             return
@@ -106,7 +106,7 @@ class Source:
         return any(piece.startswith(wanted) for piece in inner.parts[-2:])
 
     def _items(self, parts: Sequence[Part]) -> Iterator[Found | LeftOut]:
-        """mem0's parts belong together, its history first; everything else is read file by file."""
+        """Read mem0's parts together, its history first, and everything else file by file."""
         if self.system == "mem0":
             ordered = sorted(parts, key=lambda part: "history" not in part.path.name)
             as_of = max(part.as_of for part in parts)
@@ -138,7 +138,7 @@ def _text_of(part: Part) -> str:
 
 
 def portable_source(source: Any) -> Source:
-    """A portable file that is a path, its lines, or a function that opens them."""
+    """A portable source from a path, its lines, or a function that opens them."""
     if callable(source):
         return Source("portable", (), lines=source)
     if isinstance(source, list | tuple):
@@ -151,7 +151,7 @@ def portable_source(source: Any) -> Source:
 
 
 def portable_lines(source: Any) -> tuple[str | None, Callable[[], Iterable[bytes]]]:
-    """Whose a portable file is, and a function that opens its lines; it was read to its end, and holds."""
+    """Read a portable file to its end and return its user and a function that opens its lines."""
     held = portable_source(source)
     opened = held.lines
     if opened is None:
@@ -164,7 +164,7 @@ def portable_lines(source: Any) -> tuple[str | None, Callable[[], Iterable[bytes
 
 
 def open_source(system: str, files: Any, source_user: str | None = None) -> Source:
-    """A source by the name of its system; what is none says so before anything is read."""
+    """Open a source by the name of its system; raise for an unknown one before anything is read."""
     named = (files,) if isinstance(files, str | PathLike) else tuple(files) if isinstance(files, Iterable) else (None,)
     if not all(isinstance(each, str | PathLike) for each in named):
         raise InvalidInput("files should be a list of paths", path="$.files")
@@ -182,24 +182,24 @@ def open_source(system: str, files: Any, source_user: str | None = None) -> Sour
 MEMBERS_MAX = 100_000
 MEMBER_BYTES_MAX = 4 * 1024**3
 RATIO_MAX = 200
-"""An archive's member that is so many times larger than its packed bytes is a bomb; chats pack to a twentieth."""
+"""Compression ratio above which an archive member is refused as a bomb; chats reach about 20."""
 RATIO_FREE_BYTES = 16 * 1024 * 1024
-"""What stays below this may be packed as tightly as it likes."""
+"""Size below which any compression ratio is accepted."""
 FOLDER_DEPTH_MAX = 6
 
 
 class Part(NamedTuple):
-    """One file to read: where it lies, within which archive, what it is called, and of when it is."""
+    """A file to read: its path, its archive if any, its name and date."""
 
     path: Path
     member: str | None
     name: str
-    """As errors and reports show it."""
+    """Name shown in errors and reports."""
     as_of: str
 
 
 def list_parts(given: str) -> list[Part]:
-    """The files of a path: itself, or those in a folder or an archive, by name."""
+    """List the files of a path: the file itself, or the members of a folder or archive, by name."""
     path = Path(given)
     try:
         if path.is_dir():
@@ -251,7 +251,7 @@ def _time(seconds: float) -> str:
 
 @contextmanager
 def open_part(part: Part) -> Iterator[BinaryIO]:
-    """A part as a stream of bytes."""
+    """Open a part as a stream of bytes."""
     try:
         if part.member is None:
             with part.path.open("rb") as file:
@@ -266,7 +266,7 @@ def open_part(part: Part) -> Iterator[BinaryIO]:
 
 
 class _Bounded(RawIOBase):
-    """A member that gives no more bytes than one may have, whatever its header says."""
+    """A stream limited in size, whatever the archive's header claims."""
 
     def __init__(self, member: IO[bytes], name: str) -> None:
         super().__init__()
@@ -287,7 +287,7 @@ class _Bounded(RawIOBase):
 
 
 def read_lines(part: Part, line_bytes_max: int) -> Iterator[bytes]:
-    """The lines of a part, each up to a size."""
+    """Yield the lines of a part, each limited in size."""
     with open_part(part) as stream:
         while line := stream.readline(line_bytes_max + 1):
             yield line
@@ -297,15 +297,15 @@ def read_lines(part: Part, line_bytes_max: int) -> Iterator[bytes]:
 
 
 ELEMENT_CHARS_MAX = 64 * 1024 * 1024
-"""A single conversation, or whatever else an element is, may be so large."""
+"""Maximum size of one element, such as a single conversation."""
 _CHUNK = 1 << 16
 _BLANK = re.compile(r"[ \t\n\r]*")
 _NEAR_END = 32
-"""An error so close to the end of what was read may be that the rest has not been read yet."""
+"""Distance from the end of the buffer within which a parse error may only mean missing input."""
 
 
 class _Bad(ValueError):
-    """What JSON does not know: NaN, Infinity."""
+    """Non-standard JSON values: NaN, Infinity."""
 
 
 def _refuse(name: str) -> Any:
@@ -316,7 +316,7 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
 def read_values(stream: BinaryIO, *, element_chars_max: int = ELEMENT_CHARS_MAX) -> Iterator[Placed]:
-    """The elements of a document, each with its place; raises `InvalidJson` or `TooLarge` for what cannot be read."""
+    """Yield the elements of a document with their places; raise `InvalidJson` or `TooLarge` for unreadable ones."""
     text = _Text(stream, element_chars_max)
     opening = text.peek()
     if opening == "":
@@ -342,7 +342,7 @@ def _json_lines(text: _Text) -> Iterator[Placed]:
 
 
 def _elements(text: _Text, path: str, key: str | None) -> Iterator[Placed]:
-    """What stands in a list whose bracket was read."""
+    """Yield the elements of a list after its opening bracket."""
     index = 0
     if text.peek() == "]":
         text.skip(1)
@@ -356,7 +356,7 @@ def _elements(text: _Text, path: str, key: str | None) -> Iterator[Placed]:
 
 
 def _object_members(text: _Text) -> Iterator[Placed]:
-    """What stands in an object whose brace was read; a list in it by its elements."""
+    """Yield the members of an object after its opening brace, and lists in it element by element."""
     if text.peek() == "}":
         text.skip(1)
         return
@@ -376,7 +376,7 @@ def _object_members(text: _Text) -> Iterator[Placed]:
 
 
 class _Text:
-    """The text of a stream, as far as it is needed: read on when a value is not complete yet."""
+    """Buffered text of a stream; more is read when a value is incomplete."""
 
     def __init__(self, stream: BinaryIO, limit: int) -> None:
         self._stream = stream
@@ -387,7 +387,7 @@ class _Text:
         self._is_ended = False
 
     def peek(self) -> str:
-        """The next sign that is no white space; nothing at the end."""
+        """The next character that is not white space; empty at the end."""
         while True:
             found = _BLANK.match(self._held, self._at)
             assert found is not None
@@ -411,7 +411,7 @@ class _Text:
         return sign
 
     def is_lines(self) -> bool:
-        """Is the object that begins here whole on its line, with another below it?"""
+        """True if the object that begins here ends on its line and another one follows."""
         start = self._at
         while (end := self._held.find("\n", start)) < 0 and len(self._held) - start < (1 << 20) and self._more(_CHUNK):
             pass
@@ -442,7 +442,7 @@ class _Text:
                 said = "nested too deep" if isinstance(error, RecursionError) else str(error)
                 raise InvalidJson(f"not JSON that we read: {said[:200]}", path=path) from None
             else:
-                if end < len(self._held) or self._is_ended:  # a number may go on behind what was read
+                if end < len(self._held) or self._is_ended:  # a number may continue beyond the buffer
                     self._at = end
                     return found
             if len(self._held) - self._at > self._limit:
@@ -455,7 +455,7 @@ class _Text:
             size *= 2
 
     def _more(self, size: int) -> bool:
-        """Read on; answers whether there was more."""
+        """Read on; return whether there was more."""
         if self._is_ended:
             return False
         data = self._stream.read(size)

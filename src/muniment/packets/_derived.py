@@ -1,4 +1,4 @@
-"""Answers as items, and the checks of kept builds and of the marks of a session. Loaded when a store is opened."""
+"""Answers as items, and checks of kept builds and of a session's marks. Loaded when a store is opened."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ __all__ = [
 
 
 def answer_id(event_id: str) -> str:
-    """The item that says what one message cites."""
+    """The id of the item that records a message's citations."""
     return short_id("ans", event_id)
 
 
 def answer_name(build_id: str) -> str:
-    """What the answers to one build are looked up by."""
+    """The lookup name of the answers to one build."""
     return digest_name(build_id)
 
 
 def project_answer(entry: LedgerEntry, _lookup: Callable[[str], Item | None]) -> list[Change]:
-    """A message that says which build it answers from; ids and marks, no words."""
+    """Record a message that names the build it answers from; ids and marks, no words."""
     cited = entry.cited
     if cited is None:
         return []
@@ -49,7 +49,7 @@ _OWNERS = ("user_id", "agent_id", "session_id", "run_id")
 
 
 def build_fault(item: Item, sources: frozenset[str]) -> str | None:
-    """What is wrong with a build, whose stored sources these are; None where it holds."""
+    """The fault of a build with these stored sources; None if it is intact."""
     try:
         body = item.plain()
         request, pool = body["request"], body["pool"]
@@ -62,7 +62,7 @@ def build_fault(item: Item, sources: frozenset[str]) -> str | None:
         return error.message
     if moved:
         return f"{', '.join(moved)} not as its request says"
-    name = body.get("key", {}).get("name")  # of a build that was made under an idempotency key
+    name = body.get("key", {}).get("name")  # of a build made under an idempotency key
     if (item.status, item.trust, item.name, item.created_at) != ("composed", "external", name, request.get("now")):
         return "status, trust, name or time are not those of a build"
     if "packet" in body and digest(canonical_bytes(body["packet"])).hex() != body.get("packet_hash"):
@@ -79,10 +79,10 @@ def _named(pool: dict[str, Any]) -> set[str]:
 
 
 def mark_faults(reader: Reader, where: tuple[Condition, ...] = ()) -> Iterator[tuple[str, str]]:
-    """Evidence whose number is not the one that a build of its session gave it, session by session.
+    """Evidence whose number differs from the one that a build of its session gave it, session by session.
 
-    `where` are conditions on user and session. A number that an import found taken stands for something else here,
-    which a build of here has given.
+    `where` are conditions on user and session. A number that an import found in use refers to something else here,
+    which a local build has cited.
     """
     proofs = stream(reader, PROOFS, (("number", ">", 0), *where), order=("user_id", "session_id", "number"))
     for (user_id, session_id), links in groupby(proofs, key=lambda row: (row.user_id, row.session_id)):
@@ -97,7 +97,7 @@ def mark_faults(reader: Reader, where: tuple[Condition, ...] = ()) -> Iterator[t
 
 
 def _given(reader: Reader, links: Iterable[ProofRow]) -> dict[int, set[str]]:
-    """What the builds of a session that are still there gave each number to. Their proofs name them in order."""
+    """The numbers that a session's remaining builds gave out, with their evidence. Their proofs name them in order."""
     given: dict[int, set[str]] = {}
     for link in links:
         build = get_version(reader, link.item_id, link.version)

@@ -1,7 +1,7 @@
-"""What a run is for and where it stands, for its packets: pinned at its start, patched since, and told in its log.
+"""A run's purpose and progress, for its packets: pinned at its start, patched since, and recorded in its log.
 
-Everything is read from the store as it stands, never from a snapshot's text: so it is the same before and after a
-compaction, after `resume` and in another process (TM-02). Nothing here decides what fits; that is `compose.state`.
+Everything is read from the store, never from a snapshot's text, so it is the same before and after a compaction, after
+`resume` and in another process (TM-02). Nothing here decides what fits; that is `compose.state`.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ __all__ = [
 ]
 
 OPEN_LOOPS = "open_loops"
-"""Where a caller may patch open questions of their own."""
+"""The state key under which a caller may patch open questions."""
 _HINT_KEYS = ("memory_id", "source", "score", "reason", "summary", "evidence_ids")
 _MERGED_MAX = 8
-"""Of the runs that one line tells of, so many are named in an explanation."""
+"""The number of runs named in an explanation when one line covers several."""
 _EVIDENCE = ("evidence_id", "side_a", "side_b")
 """Keys of a patched part that name events."""
 
@@ -72,13 +72,13 @@ class GatheredRun(NamedTuple):
     loops: tuple[OpenLoop, ...]
     basis: RunBasis | None
     not_gathered: tuple[NotGathered, ...]
-    """How many more of each part stand in the run than are told."""
+    """The number of further items of each part of the run."""
     on_board: frozenset[str]
-    """The events that the run's board has a line for."""
+    """The events covered by a line of the run's board."""
 
 
 class Task(NamedTuple):
-    """What a run is for."""
+    """A run's purpose."""
 
     objective: str
     done_definition: Any
@@ -95,10 +95,10 @@ def gather_run(
     *,
     has_board: bool = True,
 ) -> GatheredRun:
-    """The run as it stands. `opening` is what a run that has not written yet will be started with.
+    """The run's current state. `opening` is the start data of a run that has not written yet.
 
-    Without `has_board` what was called and asked is left out. `is_meant` says of a moment at which something was
-    claimed, called or said whether it is asked for.
+    Without `has_board`, calls and orders are omitted. `is_meant` says whether a claim, call or message of a moment is
+    requested.
     """
     patched = read_state(reader, scope)
     known: dict[str, Any] = {} if patched is None else patched.to_wire()
@@ -136,11 +136,11 @@ def gather_run(
     return GatheredRun(state, questions, basis if basis.sources or calls.outdated else None, not_gathered, on_board)
 
 
-# -- what its log tells -------------------------------------------------------------------------------
+# -- the run's log --------------------------------------------------------------------------------------
 
 
 class _Log(NamedTuple):
-    """What the entries of a run tell of it."""
+    """The information in a run's log."""
 
     listed: dict[str, Listed]
     """By part of the state."""
@@ -152,7 +152,7 @@ class _Log(NamedTuple):
 
 
 _LOGGED = ("claim", "conflict", "failure", "next_actions", "question", "recall")
-"""The kinds of items that a log is read from."""
+"""The kinds of items in a log."""
 _NONE = Listed([], 0, ())
 
 
@@ -166,7 +166,7 @@ def _read_log(
     *,
     has_board: bool,
 ) -> _Log:
-    """Most runs that only talk have none of these items, so that is asked first."""
+    """Read the log; most runs that only talk have none of these items, so check that first."""
     if not texts(reader, ITEMS, "id", (("kind", "in", _LOGGED), ("run_id", "=", scope.run_id)), limit=1):
         return _Log({NEXT_ACTIONS: _NONE, CONFLICTS: _NONE, FAILURES: _NONE}, [], 0, [], [], 0)
     claims, claims_beyond = verified_claims(reader, scope, wanted, policy.claims_max, is_meant)
@@ -179,7 +179,7 @@ def _read_log(
     return _Log(listed, claims, claims_beyond, _recalled_hints(reader, scope), asked, asked_beyond)
 
 
-# -- what the run is for ------------------------------------------------------------------------------
+# -- the run's purpose ----------------------------------------------------------------------------------
 
 
 def _task(reader: Reader, scope: Scope, opening: Mapping[str, Any] | None) -> Task:
@@ -191,7 +191,7 @@ def _task(reader: Reader, scope: Scope, opening: Mapping[str, Any] | None) -> Ta
 
 
 def task_of(objective: Any, done_definition: Any) -> Task:
-    """What was pinned, with the constraints of a done definition told apart: they bind what is done on the way."""
+    """The pinned task, with the constraints of its done definition separated: they bind every step."""
     constraints: dict[str, Any] = {}
     if isinstance(done_definition, Mapping):
         held = done_definition.get("constraints")
@@ -208,7 +208,7 @@ def task_of(objective: Any, done_definition: Any) -> Task:
 
 
 def _put_task(known: dict[str, Any], task: Task) -> None:
-    """The task beside what was patched. What was pinned never changes (CS-05); what was patched is not lost by it."""
+    """Add the task to the patched state. Pinned values never change (CS-05); patched ones are not lost by that."""
     if task.objective:
         patched = known.pop(OBJECTIVE, None)
         if patched is not None and patched != task.objective:
@@ -230,7 +230,7 @@ def _put_task(known: dict[str, Any], task: Task) -> None:
         known["constraints"] = held
 
 
-# -- what the caller patched --------------------------------------------------------------------------
+# -- the caller's patches -------------------------------------------------------------------------------
 
 
 class _Named(NamedTuple):
@@ -240,7 +240,7 @@ class _Named(NamedTuple):
 
 
 def _named_events(reader: Reader, scope: Scope, known: Mapping[str, Any]) -> frozenset[str]:
-    """The events that patched parts name and that are there: nothing is cited that cannot be looked up."""
+    """The existing events named in patched parts, so that every citation can be resolved."""
     parts = [part for name in (OPEN_LOOPS, NEXT_ACTIONS, CONFLICTS, FAILURES) for part in _elements(known.get(name))]
     named = [
         id_
@@ -263,7 +263,7 @@ def _elements(given: Any) -> Sequence[Any]:
 
 
 def _patched_loops(given: Any, named: frozenset[str]) -> tuple[list[OpenLoop], list[Any]]:
-    """Open questions as the packet has them, and what of it is none."""
+    """Patched open questions in packet form, and the invalid rest."""
     loops: list[OpenLoop] = []
     rest: list[Any] = []
     for each in _elements(given):
@@ -291,14 +291,14 @@ def _loop_of(given: Any, named: frozenset[str]) -> OpenLoop | None:
 
 
 def _with_patched(shown: list[dict[str, Any]], given: Any, named: frozenset[str]) -> list[Any]:
-    """What the log tells, then what was patched under the same name and says something else."""
+    """The logged elements, then patched ones under the same name with other words."""
     held = {_words(each) for each in shown}
     patched = [_resolved(each, named) for each in _elements(given)]
     return [*shown, *(each for each in patched if _words(each) not in held)]
 
 
 def _words(element: Any) -> str:
-    """What an element says, for telling whether it stands already."""
+    """The words of an element, for detecting repetition."""
     if isinstance(element, Mapping):
         said = [element.get(key) for key in ("action", "description", "why")]
         element = next((each for each in said if isinstance(each, str)), element)
@@ -306,7 +306,7 @@ def _words(element: Any) -> str:
 
 
 def _resolved(element: Any, named: frozenset[str]) -> Any:
-    """An element without the events that are not there."""
+    """An element without references to missing events."""
     if not isinstance(element, Mapping):
         return element
     kept = {key: value for key, value in element.items() if key not in _EVIDENCE}
@@ -319,7 +319,7 @@ def _resolved(element: Any, named: frozenset[str]) -> Any:
 
 
 def _distinct(loops: Iterable[OpenLoop]) -> tuple[OpenLoop, ...]:
-    """Each question once, as it was asked first."""
+    """Deduplicate questions, keeping the first."""
     found: dict[str, OpenLoop] = {}
     for loop in loops:
         found.setdefault(" ".join(loop.question.casefold().split()), loop)
@@ -327,8 +327,8 @@ def _distinct(loops: Iterable[OpenLoop]) -> tuple[OpenLoop, ...]:
 
 
 def _recalled_hints(reader: Reader, scope: Scope) -> list[dict[str, Any]]:
-    """What the run recalled last of learned memory, as far as it was within the injection budget, best first; then, by
-    their ids alone, what is told within the line of another, and the lessons that fitted and were left out of the run.
+    """The hints last recalled from learned memory within the injection budget, best first; then, by id alone, those
+    merged into the line of another, and the lessons held out of the run.
     """
     held = latest_of_run(reader, "recall", scope.user_id, scope.run_id)
     if held is None:

@@ -1,4 +1,4 @@
-"""What may stand in one packet: trust, exclusions, the time range, and the wall between a responder and insights."""
+"""Admission to a packet: trust, exclusions, the time range, and the wall between a responder and insights."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ __all__ = [
 ]
 
 SOFT = "soft"
-"""The key beside the cues that makes lifts of them all."""
+"""The cue key that turns filters into boosts."""
 
 
 class AskedCues:
-    """The cues of a request, read once."""
+    """The parsed cues of a request."""
 
     def __init__(self, cues: Cues) -> None:
         self.is_soft = is_soft(cues)
@@ -53,11 +53,11 @@ class AskedCues:
 
     @property
     def is_given(self) -> bool:
-        """Does the caller point at anything?"""
+        """True if the caller gave any cue."""
         return bool(self.has_range or self.tags or self.entities or self.keywords)
 
     def to_report(self) -> JsonObject:
-        """As `explain.filters` has it: what each cue does."""
+        """The report in `explain.filters`: the effect of each cue."""
         told: JsonObject = {}
         if self.has_range:
             told["time_range"] = "wall" if self.is_wall else "lift"
@@ -67,16 +67,16 @@ class AskedCues:
 
     @property
     def is_wall(self) -> bool:
-        """Does a time range keep out what lies outside?"""
+        """True if a time range excludes everything outside it."""
         return self.has_range and not self.is_soft
 
     @property
     def chooses(self) -> bool:
-        """Do tags or entities keep out what carries none of them, where anything carries one?"""
+        """True if tags or entities exclude untagged items, given that something is tagged."""
         return bool(self.tags or self.entities) and not self.is_soft
 
     def holds(self, start: str | None, end: str | None = None) -> bool:
-        """Does this moment, or stretch of time, lie at least in part within the range? What has no time does not."""
+        """True if this moment or period overlaps the range; False for things without a time."""
         first = parse_rfc3339(start) if start else None
         if first is None:
             return False
@@ -84,30 +84,30 @@ class AskedCues:
         return (self.start is None or last >= self.start) and (self.end is None or first <= self.end)
 
     def bars(self, start: str | None, end: str | None = None) -> Reason | None:
-        """Why the range keeps out what was said at a moment, or lasted from one to another; None where it does not."""
+        """The reason the range excludes a moment or period; None if it does not."""
         return "out_of_window" if self.is_wall and not self.holds(start, end) else None
 
     def bars_lasting(self, start: str | None, end: str | None) -> Reason | None:
-        """The same of what holds from `start` on, and if there is no `end`, still does."""
+        """The reason the range excludes a state lasting from `start` to `end`, or until now; None if it does not."""
         return "out_of_window" if self.is_wall and not self.holds_lasting(start, end) else None
 
     def holds_lasting(self, start: str | None, end: str | None) -> bool:
-        """Does what lasts from `start` on, until `end` if there is one, hold at some time within the range?"""
+        """True if a state lasting from `start` to `end`, or until now, overlaps the range."""
         first, last = parse_rfc3339(start or ""), parse_rfc3339(end or "")
         is_before = last is not None and self.start is not None and last < self.start
         is_after = first is not None and self.end is not None and first > self.end
         return not (is_before or is_after)
 
     def says(self, text: str) -> bool:
-        """Does a text say a tag, an entity or a keyword?"""
+        """True if a text contains a tag, an entity or a keyword."""
         return bool(self._terms) and _says(text, self._terms)
 
     def names(self, text: str) -> bool:
-        """Does a text say an entity?"""
+        """True if a text contains an entity."""
         return bool(self._named) and _says(text, self._named)
 
     def says_keyword(self, text: str) -> bool:
-        """Does a text say a keyword?"""
+        """True if a text contains a keyword."""
         return bool(self._key) and _says(text, self._key)
 
 
@@ -148,7 +148,7 @@ _EARLIEST = Instant(0, "")
 
 
 class Wall:
-    """Keeps insights that nobody validated from a responder."""
+    """Keeps unvalidated insights from a responder."""
 
     def __init__(self, insights: Iterable[InsightCandidate], purpose: Purpose) -> None:
         held = [each.insight for each in insights if each.insight.validation_state != "validated"]
@@ -160,23 +160,23 @@ class Wall:
 
     @property
     def is_up(self) -> bool:
-        """Whether anything stands behind it."""
+        """True if any insight is held back."""
         return bool(self._ids)
 
     def bars_id(self, *evidence_ids: str) -> bool:
-        """Is one of them an insight behind the wall?"""
+        """True if one of them is a held-back insight."""
         return not self._ids.isdisjoint(evidence_ids)
 
     def bars_text(self, text: str) -> bool:
-        """Does the text repeat a statement from behind the wall?"""
+        """True if the text repeats a held-back statement."""
         if not self._whole:
             return False
         said = _joined(words_of(text))
         return said in self._whole or any(part in said for part in self._parts)
 
     def bars_value(self, value: Any) -> bool:
-        """Does a JSON value repeat a statement from behind the wall in its texts or keys, or hold an object that says
-        of itself that it is unvalidated?
+        """True if a JSON value repeats a held-back statement in its texts or keys, or holds an object marked as
+        unvalidated.
         """
         if not self._stands:
             return False
@@ -196,7 +196,7 @@ def _joined(words: list[str]) -> str:
 
 
 def barred(policy: ComposePolicy, purpose: Purpose, trust: Trust, flags: Iterable[str] = ()) -> Reason | None:
-    """Why a purpose does not hear something, by where it comes from (LG-08)."""
+    """The reason a purpose must not see an item, by its provenance (LG-08)."""
     if trust in getattr(policy, f"barred_trust_{purpose}"):
         return "trust"
     if not policy.quote_instruction_like and INSTRUCTION_LIKE in flags:
@@ -205,7 +205,7 @@ def barred(policy: ComposePolicy, purpose: Purpose, trust: Trust, flags: Iterabl
 
 
 class Admission:
-    """A request and its pool, and of everything in the pool whether it may stand in the packet."""
+    """A request and its pool, and the admission decision for everything in the pool."""
 
     def __init__(self, request: ComposeRequest, pool: Pool, policy: ComposePolicy) -> None:
         now = parse_rfc3339(request.now)
@@ -227,33 +227,33 @@ class Admission:
             for line in chain(*(episode.lines for episode in pool.episodes), pool.summary)
             if line.evidence_id not in self.turns
         }
-        """Sentences of turns that are not here themselves."""
+        """Sentences of turns that are not in the pool themselves."""
         self.answers: dict[str, dict[str, str]] = {
             **{name: line.cited for name, line in self.lines.items() if line.cited is not None},
             **{name: turn.cited for name, turn in self.turns.items() if turn.cited is not None},
         }
-        """Answers to earlier pages, and what their marks named there."""
+        """Answers to earlier pages, and the evidence their marks named."""
         self.superseded = _find_repeated_calls(pool)
-        """Results that no longer hold, each with the newer call that says so."""
+        """Outdated results, each with the newer call that replaces it."""
         self._tools = frozenset(tool.ref for tool in pool.tools)
         self._barred: tuple[Trust, ...] = getattr(policy, f"barred_trust_{request.purpose}")
         self._withheld = self._withheld_ids()
 
     @property
     def is_asked(self) -> bool:
-        """Is there anything that evidence is sought for: a query, or keywords?"""
+        """True if there is a query or keywords to find evidence for."""
         return bool(self.request.query.strip() or any(word.strip() for word in self.cues.keywords))
 
-    # -- may it stand there? --------------------------------------------------------------------------
+    # -- admission --------------------------------------------------------------------------------------
 
     def bars(self, trust: Trust, flags: Iterable[str] = ()) -> Reason | None:
-        """Why something may not, by where it comes from."""
+        """The reason to exclude an item by its provenance."""
         return barred(self.policy, self.purpose, trust, flags)
 
     def bars_words(self, trust: Trust, words: Any, *, instructs: bool = False) -> Reason | None:
-        """Why what was derived from foreign evidence may not: its own words read like instructions to the model.
+        """The reason to exclude text derived from external evidence: its words read like a prompt injection.
 
-        `instructs` is for what instructs by nature: only plain forms of an injection bar it.
+        With `instructs`, for text that is an instruction by nature, only plain injections are excluded.
         """
         if trust not in FOREIGN or self.policy.quote_instruction_like:
             return None
@@ -261,7 +261,7 @@ class Admission:
         return "instruction_like" if _reads_like_instructions(text, instructs) else None
 
     def bars_evidence(self, evidence_id: str | None) -> Reason | None:
-        """Why what rests on a piece of evidence may not: it is an insight behind the wall, or not heard itself."""
+        """The reason to exclude an item resting on this evidence: a held-back insight, or evidence excluded itself."""
         if evidence_id is None:
             return None
         if self.wall.bars_id(evidence_id):
@@ -269,7 +269,7 @@ class Admission:
         return self._withheld.get(evidence_id)
 
     def bars_sentence(self, evidence_id: str | None, text: str) -> Reason | None:
-        """Why a sentence may not: by its evidence, or by its words, unless the user said them."""
+        """The reason to exclude a sentence: by its evidence, or by its words unless they are the user's."""
         if (reason := self.bars_evidence(evidence_id)) is not None:
             return reason
         turn = self.turns.get(evidence_id) if evidence_id else None
@@ -278,7 +278,7 @@ class Admission:
         return "insight_wall" if self.wall.bars_text(text) else None
 
     def bars_turn(self, turn: Turn) -> Reason | None:
-        """Why a turn may not: where it comes from, whose words it repeats, when it was said."""
+        """The reason to exclude a turn: its provenance, repeated words, or its time."""
         if turn.id in self._withheld or turn.flags or self.wall.is_up or self._barred or self.cues.is_wall:
             return (
                 self.bars(turn.trust, turn.flags) or self.bars_sentence(turn.id, turn.text) or self.cues.bars(turn.ts)
@@ -286,7 +286,7 @@ class Admission:
         return None
 
     def leaves_out_version(self, fact_id: str, version: int) -> bool:
-        """Is the fact not to be told as it stands? Once it says something else it is another version."""
+        """True if the caller excludes this version of the fact. Once its value changes it is another version."""
         return self._withheld.get(version_name(fact_id, version)) == "excluded"
 
     def _withheld_ids(self) -> dict[str, Reason]:
@@ -303,25 +303,25 @@ class Admission:
             found |= {name: "trust" for name, trust in self.pool.run.trust.items() if trust in self._barred}
         return found
 
-    # -- whose words, and when ------------------------------------------------------------------------
+    # -- speaker and time -----------------------------------------------------------------------------------
 
     def said_at(self, evidence_id: str | None) -> str | None:
-        """When something was said, where that is known here."""
+        """The time of a piece of evidence, if known here."""
         said = None if evidence_id is None else self.turns.get(evidence_id) or self.lines.get(evidence_id)
         return None if said is None else said.ts
 
     def who(self, evidence_id: str) -> str | None:
-        """Who said it, by name or else by role; None of what nobody is known to have said."""
+        """The speaker's name or role; None if unknown."""
         said = self.turns.get(evidence_id) or self.lines.get(evidence_id)
         if said is None:
             return None
         if said.role == "tool" and said.speaker and self.wall.bars_text(said.speaker):
-            return said.role  # what a call was made with may be a statement from behind the wall
+            return said.role  # a call's arguments may repeat a held-back statement
         name, origin = said.speaker or said.role, imported_from(said.flags or ())
         return name if origin is None else f"{name}, imported from {origin}"  # MV-02
 
     def is_result(self, evidence_id: str) -> bool:
-        """Is it what a tool answered?"""
+        """True for a tool's result."""
         if (turn := self.turns.get(evidence_id)) is not None:
             return turn.kind == "tool_result"
         line = self.lines.get(evidence_id)
@@ -335,19 +335,19 @@ def _reads_like_instructions(text: str, instructs: bool) -> bool:
 
 @lru_cache(maxsize=4096)
 def instant_order(ts: str | None) -> Instant:
-    """For sorting: what names no instant comes before everything."""
+    """A sort key for time stamps: invalid ones come first."""
     return (parse_rfc3339(ts) if ts else None) or _EARLIEST
 
 
 @lru_cache(maxsize=4096)
 def emitted_ts(ts: str) -> str | None:
-    """A time stamp as it may stand in a packet, or None when it names no instant."""
+    """A time stamp in packet form, or None if it is invalid."""
     return ts if instant_order(ts).seconds else None
 
 
 def _find_repeated_calls(pool: Pool) -> dict[str, str]:
-    """Map results that no longer hold to the newer call that says so: of this session as its calls tell, of others
-    where the pool holds the same call with another result.
+    """Map outdated results to the newer calls that replace them: in this session by its calls, in others if the pool
+    holds the same call with another result.
     """
     results = [
         (turn.session_id, turn.speaker, instant_order(turn.ts), turn.seq, turn.id, turn.text)

@@ -1,10 +1,10 @@
 """Fill a token budget with candidate lines, in one pass: the same candidates and limits give the same lines.
 
-Candidates come in the order of their worth. First every section takes up to its floor, in that order, with lines that
-fit whole; then the rest of the budget goes to whatever is worth most, whole or cut. Where a line depends on what else
-is on the page, its section is served last, and its floor is kept until then. A section's budget is an upper limit; what
-it does not use flows on. A line that is offered twice is offered first within a share of the budget and later without:
-what was cut then becomes whole, and what had no room gets a second chance.
+Candidates come in the order of their value. First every section takes up to its floor, in that order, with lines that
+fit whole; then the rest of the budget goes to the most valuable candidates, whole or cut. If a line depends on the rest
+of the page, its section is served last, and its floor is reserved until then. A section's budget is an upper limit; the
+unused part goes to others. A line may be offered twice, first within a share of the budget and later without: a cut
+line may then become whole, and a dropped one gets a second chance.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ __all__ = [
 ]
 
 _SCAN_CHARS_MAX = 200_000
-"""Further into one turn nobody looks for the best sentence."""
+"""Characters of one turn searched for the best sentence."""
 
 
 def cut_text(text: str, fits: Callable[[str], bool], terms: Collection[str] = ()) -> str | None:
-    """The longest stretch of whole sentences around the one that shares most terms, of those that fit; else None."""
+    """The longest fitting stretch of whole sentences around the one that shares most terms; else None."""
     text = text[:_SCAN_CHARS_MAX]
     spans = sentence_spans(text)
     best = next((at for at in _ranked(text, spans, frozenset(terms)) if fits(text[slice(*spans[at])])), None)
@@ -75,23 +75,23 @@ def cut_value(value: Any, fits: Callable[[Any], bool]) -> Any:
 
 
 class ShownTurn(NamedTuple):
-    """A turn on a page, and how much of its text."""
+    """A turn on a page, with the shown part of its text."""
 
     turn: Turn
     text: str
     excerpt: Excerpt | None = None
-    """Of a tool's long result: the stretches that `text` is made of."""
+    """For a tool's long result: the stretches that make up `text`."""
 
 
 def whole_turn(turn: Turn, terms: Collection[str] = ()) -> ShownTurn:
-    """The turn as it stands where there is room for it: whole, or what there is to be shown of a very long result."""
+    """The turn in full; for a very long result, its whole excerpt."""
     if turn.excerpt is None:
         return ShownTurn(turn, turn.text)
     return cut_turn(turn, lambda _: True, terms) or ShownTurn(turn, turn.text)
 
 
 def cut_turn(turn: Turn, fits: Callable[[ShownTurn], bool], terms: Collection[str]) -> ShownTurn | None:
-    """A turn made shorter: a message to a stretch of sentences, a tool's result to the lines that matter."""
+    """A shortened turn: a message as a stretch of sentences, a tool's result as its relevant lines."""
     if turn.kind == "tool_result":
         excerpt = cut_excerpt(turn.text, turn.excerpt, lambda part: fits(ShownTurn(turn, part.text, part)), terms)
         return None if excerpt is None else ShownTurn(turn, excerpt.text, excerpt)
@@ -100,7 +100,7 @@ def cut_turn(turn: Turn, fits: Callable[[ShownTurn], bool], terms: Collection[st
 
 
 def _ranked(text: str, spans: list[tuple[int, int]], terms: frozenset[str]) -> list[int]:
-    """The sentences that share terms, most first; without any, the first sentence alone."""
+    """The sentences that share terms, most first; if there are none, the first sentence only."""
     if not terms or len(spans) < 2:
         return [0] if spans else []
     shared = [len(terms & set(analyze(text[slice(*span)]))) for span in spans]
@@ -108,7 +108,7 @@ def _ranked(text: str, spans: list[tuple[int, int]], terms: frozenset[str]) -> l
 
 
 def _cut_words(text: str, fits: Callable[[str], bool]) -> str | None:
-    """The first words; where words are not set apart, the first signs."""
+    """The first words or, in text without spaces, the first characters."""
     ends = [at for at in range(1, len(text)) if text[at].isspace() and not text[at - 1].isspace()]
     if len(ends) < len(text) // 40:
         ends = list(range(1, len(text)))
@@ -117,17 +117,17 @@ def _cut_words(text: str, fits: Callable[[str], bool]) -> str | None:
 
 
 Step = Literal["raw→quote", "raw→summary", "raw→ref"]
-"""Down the ladder raw → quote → summary → ref (MP-14)."""
+"""A step down the ladder raw → quote → summary → ref (MP-14)."""
 Fits = Callable[[Any], bool]
-"""Whether an item, made shorter, fits."""
+"""Returns whether a shortened item fits."""
 IsShown = Callable[[str, str, Words], bool]
-"""Whether the words of an event are on the page already. Given its id, the words, and the same words taken apart."""
+"""Returns whether an event's words are already on the page, given its id, the words, and the analysed words."""
 
 TYPICAL_MARK = "[88]"
 _PAGE_MARKS = 60
-"""New marks that a page is expected to have; where it has more and they are longer, it is filled again with less."""
+"""Expected number of new marks on a page; with more and longer ones, the page is filled again with less."""
 _CHARS_PER_TOKEN_MAX = 64
-"""No tokenizer packs real text tighter; a text longer than this times the budget is not worth counting."""
+"""No tokenizer packs real text tighter, so a text longer than this times the budget need not be counted."""
 _COURTESY_WORDS = 2
 """`Please` and `thanks` around a sentence add nothing to it."""
 _SECTION_OF: dict[BlockName, Section] = {block.name: block.section for block in BLOCKS}
@@ -135,50 +135,50 @@ _HEADING_OF: dict[BlockName, str] = {block.name: block.heading for block in BLOC
 
 
 def typical_mark(_: str) -> str:
-    """Stand in for any mark while lines are priced."""
+    """A placeholder mark for pricing lines."""
     return TYPICAL_MARK
 
 
 class Candidate(NamedTuple):
-    """A line that may stand in a packet."""
+    """A possible line of a packet."""
 
     name: str
-    """As the explanation names it."""
+    """Its name in the explanation."""
     block: BlockName
     item: Any
-    """The record that goes into the packet; None where it depends on what else is there, and `shorten` makes it."""
+    """The packet record; None if it depends on the rest of the page, and `shorten` makes it."""
     order: tuple[Any, ...]
-    """Its place in its block; room is given by worth, reading goes by this."""
+    """Its position in its block: allocation goes by value, reading order by this."""
     write: Callable[[Any], str]
-    """Turns an item into its line on the page, with typical marks."""
+    """Renders an item as a page line, with placeholder marks."""
     score: float = 0.0
     rules: tuple[str, ...] = ()
     about: str | None = None
-    """The event whose words it shows: they stand on the page once, at the length that has room."""
+    """The event whose words it shows: they appear once, at the length that fits."""
     heading: str = ""
-    """A line that it needs above it, once."""
+    """A heading required above it, once."""
     shorten: Callable[[Fits, IsShown], tuple[Any, Step | None] | None] | None = None
-    """Finds the longest part of it that fits, and the step down that it is; no step where that is all of it."""
+    """Returns the longest part that fits and the step down, if shortened."""
     after: str | None = None
-    """The event that corrects or replaces it: without that it is not shown."""
+    """The event that corrects or replaces it, without which it is not shown."""
     voice: str = ""
-    """Lines of one voice do not repeat each other; those of none may."""
+    """Lines of one voice do not repeat each other; those without a voice may."""
     says: Callable[[Any], tuple[str, Words | None]] = lambda _: ("", None)
-    """Gives its words, for finding whether they are there already."""
+    """Returns its words, for detecting repetition."""
     tells: Callable[[Any], Iterable[tuple[str, str]]] = lambda _: ()
-    """Gives the events that it reports without being a quote of them, with the words."""
+    """Returns the events it reports without quoting them, with the words."""
 
 
 class Offer(NamedTuple):
-    """A candidate in its turn, and how much it may take at that turn."""
+    """A candidate at its turn, and how much it may take."""
 
     candidate: Candidate
     most: int | None = None
-    """Tokens; none where all the room there is."""
+    """Maximum tokens; None for all the remaining room."""
     pot: str | None = None
-    """The share of the budget that it draws from together with others (`Limits.pots`)."""
+    """The shared part of the budget it draws from (`Limits.pots`)."""
     share: float = 1.0
-    """Of the room that is left, how much it may take before it is cut."""
+    """The share of the remaining room it may take before it is cut."""
     may_cut: bool = True
 
 
@@ -190,14 +190,14 @@ class Limits(NamedTuple):
     floors: Mapping[Section, int] = {}
     pots: Mapping[str, int] = {}
     cut_min: int = 16
-    """With less room than this nothing is cut to fit."""
+    """With less room than this no line is cut to fit."""
     near_duplicate: float = 0.9
     opening: tuple[str, ...] = ()
-    """Lines of the page that belong to no section: paid before anything is placed."""
+    """Lines of the page outside all sections, paid for first."""
 
 
 class AllocatedLine(NamedTuple):
-    """A candidate that has a place, and how much of it."""
+    """An allocated candidate, and the part of it that is shown."""
 
     candidate: Candidate
     item: Any
@@ -206,7 +206,7 @@ class AllocatedLine(NamedTuple):
 
 
 class Allocation(NamedTuple):
-    """The lines of a packet, and of everything else that was offered, why it has none."""
+    """The allocated lines of a packet, and the reasons for all rejected offers."""
 
     lines: tuple[AllocatedLine, ...]
     omitted: dict[str, tuple[Reason, JsonObject]]
@@ -220,7 +220,7 @@ class Allocation(NamedTuple):
 
 
 def allocate(offers: Sequence[Offer], limits: Limits, pricer: Pricer) -> Allocation:
-    """Give out the room."""
+    """Allocate the budget."""
     filling = _Filling(limits, pricer, offers)
     for section, floor in limits.floors.items():
         filling.floor_end = filling.spent[section] + pricer.units(floor)
@@ -241,7 +241,7 @@ def allocate(offers: Sequence[Offer], limits: Limits, pricer: Pricer) -> Allocat
 
 
 class _Filling:
-    """The page while it is filled: seen by `allocate` alone."""
+    """The page while it is filled; internal to `allocate`."""
 
     def __init__(self, limits: Limits, pricer: Pricer, offers: Sequence[Offer]) -> None:
         self._limits, self._pricer = limits, pricer
@@ -257,32 +257,32 @@ class _Filling:
         self._seen: dict[str, Seen] = {}
         self._never: dict[str, tuple[Reason, JsonObject]] = {}
         self._too_little: dict[tuple[Any, ...], int] = {}
-        """The most room in which an offer did not fit: it is not tried again in as little."""
+        """The largest room in which an offer did not fit; it is not retried in less."""
         late = {_SECTION_OF[each.candidate.block] for each in offers if each.candidate.item is None}
         self._late = {section: pricer.units(limits.floors.get(section, 0)) for section in late}
         self._kept = sum(self._late.values())
-        """Units of the floors of the sections that are served last, as far as they have not spent them."""
+        """Units still reserved for the floors of sections served last."""
         self.spent: dict[Section, int] = dict.fromkeys(SECTIONS, 0)
         self.floor_end = 0
         self.lines: dict[str, AllocatedLine] = {}
 
     @property
     def is_full(self) -> bool:
-        """Whether there is no room for the shortest line."""
+        """True if the shortest line no longer fits."""
         return self._total - self._whole < self._pricer.least
 
     def is_cut(self, name: str) -> bool:
-        """Whether a line of this name is on the page, and more of it could be."""
+        """True if a line of this name is on the page in shortened form."""
         return name in self.lines and self.lines[name].step is not None
 
     def release(self) -> bool:
-        """Keep nothing for the sections that are served last any more; whether anything was still kept for them."""
+        """Release the reserve of sections served last; return whether there was one."""
         was_kept = self._kept > 0
         self._late, self._kept = {}, 0
         return was_kept
 
     def place(self, offer: Offer, *, is_floor: bool = False) -> None:
-        """Put a candidate on the page, whole or cut, if there is room and its words are not there yet."""
+        """Place a candidate, whole or cut, if it fits and its words are not yet shown."""
         candidate = offer.candidate
         name = candidate.name
         held = self.lines.get(name)
@@ -313,7 +313,7 @@ class _Filling:
             if candidate.after in self._offers:
                 self.place(self._offers[candidate.after], is_floor=is_floor)
             if candidate.after in self._about:
-                self.place(offer, is_floor=is_floor)  # with the room that is left now
+                self.place(offer, is_floor=is_floor)  # with the remaining room
             elif not is_floor:
                 self._never[name] = ("superseded", {"by": candidate.after})
             return
@@ -329,7 +329,7 @@ class _Filling:
             self._put(found, found.price - (0 if other is None else other.price), headings, offer.pot)
 
     def _room(self, offer: Offer, headings: Sequence[str], *, is_floor: bool) -> int:
-        """Units that this candidate may take now, its headings paid for."""
+        """Units that this candidate may take now, after its headings."""
         section = _SECTION_OF[offer.candidate.block]
         spent = self.spent[section]
         room = min(self._total - self._whole, self._caps[section] - spent)
@@ -344,18 +344,18 @@ class _Filling:
         return room
 
     def _missing(self, candidate: Candidate) -> list[str]:
-        """Headings that this line would be the first one under."""
+        """Headings under which this line would be the first."""
         found = [] if candidate.block in self._opened else [_HEADING_OF[candidate.block]]
         if candidate.heading and f"{candidate.block}\n{candidate.heading}" not in self._opened:
             found.append(candidate.heading)
         return found
 
     def _repeats(self, candidate: Candidate, other: AllocatedLine | None) -> tuple[Reason, JsonObject] | None:
-        """Why a line would add nothing."""
+        """The reason a line would add nothing."""
         if candidate.item is None or (other is not None and _moves(other.candidate, candidate)):
             return None
         text, words = candidate.says(candidate.item)
-        is_reference = candidate.block == "tools"  # a line about a result says less than anything else of it
+        is_reference = candidate.block == "tools"  # a reference to a result says less than any other line about it
         if other is not None and (is_reference or text in other.candidate.says(other.item)[0]):
             return "duplicate", {"of": other.candidate.name}
         if self._told:
@@ -371,7 +371,7 @@ class _Filling:
         return None
 
     def _fitted(self, offer: Offer, candidate: Candidate, room: int, *, may_cut: bool) -> AllocatedLine | None:
-        """The candidate whole or cut, if either fits."""
+        """The candidate, whole or cut, if it fits."""
         whole_room = room
         if offer.most is not None:
             room = min(room, self._pricer.units(offer.most))
@@ -387,7 +387,7 @@ class _Filling:
             return self._pricer.price(candidate.write(item)) <= limit
 
         shorter = candidate.shorten(fits, self._shows)
-        if shorter is None and offer.most is not None:  # one that says little in its share may take as much again
+        if shorter is None and offer.most is not None:  # a line that says little in its share may take twice that
             limit = min(whole_room, 2 * limit)
             shorter = candidate.shorten(fits, self._shows)
         if shorter is None:
@@ -405,7 +405,7 @@ class _Filling:
         return seen is not None and seen.find(text, words) is not None
 
     def _replace(self, other: AllocatedLine, candidate: Candidate, name: str) -> None:
-        """Take out a line for one that says more of the same, or note that it stands in the place of that."""
+        """Replace a line by one that shows more of the same, or record which one it replaces."""
         if candidate.name == other.candidate.name:
             self._never[name] = ("duplicate", {"of": candidate.name})
             return
@@ -414,7 +414,7 @@ class _Filling:
 
     def _put(self, line: AllocatedLine, more: int, headings: Sequence[str], pot: str | None) -> None:
         candidate = line.candidate
-        headings = self._missing(candidate) if headings else headings  # in the place of another it may need none
+        headings = self._missing(candidate) if headings else headings  # as a replacement it may need none
         for heading in headings:
             more += self._pricer.price(heading)
         self._opened.add(candidate.block)
@@ -438,7 +438,7 @@ class _Filling:
             seen.add(text, candidate.name, words if is_whole else None)
 
     def fates(self, offers: Sequence[Offer]) -> dict[str, tuple[Reason, JsonObject]]:
-        """Why each candidate that has no place has none."""
+        """The reason for each candidate without a place."""
         found: dict[str, tuple[Reason, JsonObject]] = {}
         for candidate, *_ in offers:
             name = candidate.name
@@ -449,7 +449,7 @@ class _Filling:
                 has_more = candidate.shorten(lambda _: True, self._shows) is not None
                 known = ("over_budget" if has_more else "duplicate", {})
             elif known is None:
-                is_turn = isinstance(candidate.item, ShownTurn)  # of hundreds it would take time
+                is_turn = isinstance(candidate.item, ShownTurn)  # too slow for hundreds of turns
                 price = None if is_turn else self._pricer.tokens(self._pricer.price_whole(candidate))
                 known = ("over_budget", {} if price is None else {"tokens": price})
             found[name] = known
@@ -457,15 +457,15 @@ class _Filling:
 
 
 class Floors(NamedTuple):
-    """What is kept for each section, in tokens, and why other floors are not kept."""
+    """The tokens reserved for each section, and the reasons other floors are not reserved."""
 
     kept: dict[Section, int]
     dropped: dict[Section, str]
     scaled: float
-    """1, or by how much all were made smaller to fit into the budget."""
+    """1, or the factor by which all were reduced to fit the budget."""
 
     def to_report(self) -> JsonObject:
-        """As `explain.filters` has it."""
+        """The report in `explain.filters`."""
         report: JsonObject = {"tokens": {str(section): tokens for section, tokens in self.kept.items()}}
         if self.dropped:
             report["not_kept"] = {str(section): why for section, why in self.dropped.items()}
@@ -475,7 +475,7 @@ class Floors(NamedTuple):
 
 
 def floors_of(policy: ComposePolicy, purpose: Purpose, budget: PacketBudget, tokens_free: int) -> Floors:
-    """The floors of a purpose that fit a budget of which `tokens_free` can be spent on sections, and its caps."""
+    """The floors and caps of a purpose that fit a budget with `tokens_free` tokens for sections."""
     shares = getattr(policy.floors, purpose)
     wanted: dict[Section, int] = {
         section: int(share * budget.max_tokens) for section in SECTIONS if (share := getattr(shares, section))
@@ -494,20 +494,20 @@ def floors_of(policy: ComposePolicy, purpose: Purpose, budget: PacketBudget, tok
 
 
 def _moves(held: Candidate, candidate: Candidate) -> bool:
-    """Does one of the last turns belong where it was said, and not among results or what is known of the user?"""
+    """True if a last turn belongs in the conversation rather than among results or user facts."""
     return held.block in ("tools", "profile") and candidate.block == "window"
 
 
 def _says_all(told: str, text: str) -> bool:
-    """Do words on the page say all of a text, but for some courtesy around it?"""
+    """True if words on the page contain all of a text except polite phrases around it."""
     return text in told or (told != "" and told in text and len(text.split()) - len(told.split()) <= _COURTESY_WORDS)
 
 
 class Pricer:
-    """What lines cost, in units that add up where the counter says how: thousandths of a token, else tokens."""
+    """Prices lines in additive units: thousandths of a token if the counter supports it, else tokens."""
 
     def __init__(self, counter: TokenCounter, tokens_max: int, next_mark: int = 1) -> None:
-        """`next_mark` is the number that the next piece of evidence gets: late in a long session marks are longer."""
+        """`next_mark` is the number of the next new evidence: marks get longer late in a session."""
         self._scales = weighing(counter)
         self._count = counter.count_many if self._scales is None else self._scales.weigh_many
         self._mark = _longest_mark(next_mark, counter)
@@ -516,7 +516,7 @@ class Pricer:
         self._wholes: dict[tuple[str, int], int] = {}
         self._units: dict[int, int] = {}
         self.least = self.price(f"{TYPICAL_MARK} a")
-        """What the shortest line costs: with less room nothing fits."""
+        """The cost of the shortest line; nothing fits in less."""
 
     def price(self, text: str) -> int:
         """Units of a line with its line break."""
@@ -534,7 +534,7 @@ class Pricer:
         return known
 
     def units(self, tokens: int) -> int:
-        """The most units that count for so many tokens."""
+        """The most units that amount to this many tokens."""
         scales = self._scales
         if scales is None:
             return max(0, tokens)
@@ -545,7 +545,7 @@ class Pricer:
         return known
 
     def tokens(self, units: int) -> int:
-        """Tokens of a text that costs so many units."""
+        """Tokens of a text that costs this many units."""
         return units if self._scales is None else self._scales.tokens_of_weight(units)
 
     def _counted(self, text: str) -> int:
@@ -556,8 +556,8 @@ class Pricer:
 
 
 def _longest_mark(next_number: int, counter: TokenCounter) -> str:
-    """A mark as long as a page may have, seen from the number that comes next."""
+    """The longest mark expected on a page, given the next number."""
     digits = len(str(next_number + _PAGE_MARKS))
     if digits <= 2 or (digits == 3 and (adds_lines(counter) or weighing(counter) is not None)):
-        return TYPICAL_MARK  # up to three digits count for the same there
+        return TYPICAL_MARK  # up to three digits cost the same there
     return f"[{'8' * digits}]"

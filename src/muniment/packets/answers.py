@@ -1,4 +1,4 @@
-"""Marks in an answer, back to evidence: which sentence cites what, which marks do not exist, what cites nothing."""
+"""Resolve the marks of an answer: the evidence cited by each sentence, unknown marks, and uncited sentences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SPACED_MARK = re.compile(rf"[^\S\n]?{MARK.pattern}")
 
 @dataclass(frozen=True, slots=True)
 class CitedSentence:
-    """A sentence of an answer, with the evidence its marks name and the marks that name none."""
+    """A sentence of an answer, with the evidence its marks name and its unknown marks."""
 
     text: str
     evidence_ids: tuple[str, ...]
@@ -31,7 +31,7 @@ class Resolution:
 
     @property
     def evidence_ids(self) -> tuple[str, ...]:
-        """All that is cited, each once, in order."""
+        """All cited evidence, deduplicated, in order."""
         return tuple(dict.fromkeys(name for each in self.sentences for name in each.evidence_ids))
 
     @property
@@ -40,12 +40,14 @@ class Resolution:
 
     @property
     def uncited(self) -> tuple[str, ...]:
-        """Sentences that name no evidence that exists."""
+        """Sentences that cite no existing evidence."""
         return tuple(each.text for each in self.sentences if not each.evidence_ids)
 
 
 def resolve(answer: str, marks: Mapping[str, str]) -> Resolution:
-    """Marks after a full stop belong to the sentence before it; `[1, 2]` and `[1-3]` are read as several."""
+    """Resolve marks. Those after a full stop belong to the sentence before it; `[1, 2]` and `[1-3]` are read as
+    several.
+    """
     sentences: list[list[str]] = []
     for start, end in sentence_spans(answer):
         text = answer[start:end]
@@ -59,7 +61,7 @@ def resolve(answer: str, marks: Mapping[str, str]) -> Resolution:
 
 
 def unmarked(answer: str, unknown_marks: Container[str]) -> str:
-    """What an answer says, without the marks that name evidence. Those that name none stay: they are no citation."""
+    """The answer without the marks that name evidence. Unknown marks stay, since they are no citation."""
 
     def left(found: re.Match[str]) -> str:
         return found[0] if any(f"[{number}]" in unknown_marks for number in mark_numbers(found[1])) else ""
@@ -68,7 +70,7 @@ def unmarked(answer: str, unknown_marks: Container[str]) -> str:
 
 
 def _joins(answer: str, start: int) -> bool:
-    """Is the mark on the line of the sentence before it?"""
+    """True if the mark is on the same line as the sentence before it."""
     while start and answer[start - 1].isspace():
         if answer[start - 1] == "\n":
             return False

@@ -1,8 +1,8 @@
-"""What prompts cost as input, under the rules by which providers bill what repeats the beginning of an earlier prompt.
+"""Input cost of prompts, under providers' billing rules for prefixes repeated from an earlier prompt.
 
 rules()                          the rules, from `provider_rules.toml`
-prompts_of(requests, count)      how long each request is, and how much of it repeats the one before
-bill(rule, prompts)              what that costs
+prompts_of(requests, count)      the length of each request, and of its prefix shared with the one before
+bill(rule, prompts)              their cost
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ __all__ = [
 
 
 class BillingRule(NamedTuple):
-    """How one provider bills repeated input. Prices are multiples of that of fresh input."""
+    """A provider's rule for repeated input. Prices are multiples of the price of fresh input."""
 
     name: str
     models: str
     minimum: int
     """Shorter prefixes are not cached."""
     block: int
-    """A prefix counts in whole blocks of so many tokens."""
+    """A prefix counts in whole blocks of this many tokens."""
     write: float
     read: float
     as_of: str
@@ -64,16 +64,16 @@ class Prompt(NamedTuple):
 
     tokens: int
     repeated: int
-    """How many of them, from the first one on, the request before began with."""
+    """The length of the prefix shared with the previous request."""
 
 
 class Charge(NamedTuple):
-    """Input tokens by how they are billed, and their price as that of so many fresh tokens."""
+    """Input tokens by billing class, and their price in fresh tokens."""
 
     fresh: int = 0
     cached: int = 0
     written: int = 0
-    """Put into the cache at a price of its own; where that is the price of fresh input, they count as fresh."""
+    """Written to the cache at a separate price; if that equals the fresh price, they count as fresh."""
     price: float = 0.0
 
     @property
@@ -82,7 +82,7 @@ class Charge(NamedTuple):
 
 
 def charge(rule: BillingRule, prompt: Prompt) -> Charge:
-    """Bill one request. A cache is assumed to hold until the next request of the conversation."""
+    """Bill one request. A cache is assumed to last until the next request of the conversation."""
     cached = prompt.repeated // rule.block * rule.block
     if cached < rule.minimum:
         cached = 0
@@ -100,9 +100,10 @@ def bill(rule: BillingRule, prompts: Iterable[Prompt]) -> Charge:
 
 
 def prompts_of(requests: Iterable[Sequence[str]], count: Callable[[str], int]) -> list[Prompt]:
-    """Measure requests, each a list of the texts that stand before the model, in order.
+    """Measure requests, each a list of its input texts in order.
 
-    Texts are counted one by one. Of the first that differs from the request before, what both begin with counts too.
+    Texts are counted one by one. In the first text that differs from the previous request, the common prefix counts
+    too.
     """
     counted: dict[str, int] = {}
 
@@ -134,7 +135,7 @@ def _common(one: str, other: str) -> str:
 
 
 class ChargedTokens(Record):
-    """Input tokens of a conversation by how they are billed, and their price as that of so many fresh tokens."""
+    """Input tokens of a conversation by billing class, and their price in fresh tokens."""
 
     fresh: Count
     cached: Count
@@ -143,7 +144,7 @@ class ChargedTokens(Record):
 
 
 class RuleBill(Record):
-    """What a conversation cost under one provider's rule, and what it would have cost without memory."""
+    """The cost of a conversation under one provider's rule, and its cost without memory."""
 
     rule: str
     models: str
@@ -160,15 +161,15 @@ class RunBill(Record):
     session_id: str
     requests: Count
     tokens: Count
-    """Of all requests together."""
+    """Over all requests."""
     tokens_without_memory: Count
     forgotten_packets: Count
-    """Packets that were erased since, and whose tokens are not known any more."""
+    """Packets erased since, whose tokens are no longer known."""
     rules: Items[RuleBill]
 
 
 def bill_run(ctx: Context, tenant_id: str, run_id: str) -> RunBill:
-    """Bill the conversation of a run's session, request by request, as it was sent."""
+    """Bill the conversation of a run's session, request by request, as sent."""
     from muniment.runs.snapshots import get_run
 
     scope = get_run(ctx, tenant_id, run_id).scope
@@ -214,9 +215,9 @@ class _SentBuild(NamedTuple):
 
 
 def _recorded_requests(ctx: Context, tenant_id: str, entries: Sequence[LedgerEntry]) -> _Recorded:
-    """The requests behind the answers of a session: what was before the model each time, text by text.
+    """The requests behind a session's answers: the model's input each time, text by text.
 
-    An answer names its build; the calls of tools before it were made with the same one.
+    An answer names its build; the tool calls before it used the same one.
     """
     prompts = [_text(ctx, tenant_id, each) for each in entries if _is_prompt(each)]
     turns = [each for each in entries if _is_turn(each)]
@@ -256,7 +257,7 @@ def _sent_build(ctx: Context, tenant_id: str, build_id: str) -> _SentBuild | Non
 
 
 def _build_of(turns: Sequence[LedgerEntry], at: int) -> str | None:
-    """The build of the answer that begins here, or of the one that its calls led to."""
+    """The build of the answer that begins here, or that these calls led to."""
     for entry in turns[at:]:
         if entry.cited is not None:
             return entry.cited.build_id

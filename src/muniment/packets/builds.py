@@ -1,4 +1,4 @@
-"""Builds: composing for a request, keeping what it was made of, composing it again, comparing two."""
+"""Builds: compose for a request, keep the inputs, compose again, compare two."""
 
 from __future__ import annotations
 
@@ -92,22 +92,22 @@ __all__ = [
 
 
 class BuildKey(NamedTuple):
-    """A key, and the request that it stands for."""
+    """An idempotency key with its request."""
 
     name: str
-    """What the build is found by."""
+    """The lookup name of the build."""
     said: bytes
-    """What was asked, to tell another request under the same key."""
+    """The request, to distinguish another one under the same key."""
     salt: bytes
 
     @property
     def kept(self) -> dict[str, str]:
-        """What the build keeps of it."""
+        """The data kept in the build."""
         return {"name": self.name, "salt": self.salt.hex(), "said": salted_digest(self.salt, self.said).hex()}
 
 
 def key_of_build(scope: Scope, key: str, asked: dict[str, Any], salt: bytes) -> BuildKey:
-    """A caller's key; `asked` is what was asked for, as plain data."""
+    """Build a caller's key; `asked` is the request as plain data."""
     # Never the bare digest of the key: a caller may well use the query, or its hash, as the key (LG-07).
     named = canonical_bytes(["muniment.build_key.v1", scope.tenant_id, scope.user_id, key]).decode()
     return BuildKey(digest_name(named), canonical_bytes([scope.run_id, asked]), salt)
@@ -116,7 +116,7 @@ def key_of_build(scope: Scope, key: str, asked: dict[str, Any], salt: bytes) -> 
 def plain_request(
     given: dict[str, Any], max_tokens: int | None, policy: str, now: Any, task_type: str
 ) -> dict[str, Any]:
-    """What was asked for, as it was asked: what is left to the store and its clock stays open."""
+    """The request as given: fields left to the store and its clock stay open."""
     sections = given["per_section"]
     return given | {
         "cues": None if given["cues"] is None else dict(given["cues"]),
@@ -129,12 +129,12 @@ def plain_request(
 
 
 def lock_key(tx: Transaction, scope: Scope, key: BuildKey) -> None:
-    """One request under a key at a time."""
+    """Lock a key, so that one request under it runs at a time."""
     tx.do(Lock(("build_key", scope.user_id, key.name)))
 
 
 def find_keyed(reader: Reader, scope: Scope, key: BuildKey) -> Item | None:
-    """The build that was made under the key; another request than the one that made it is a mismatch."""
+    """The build made under the key; a different request raises a mismatch."""
     where: tuple[Condition, ...] = (("kind", "=", "build"), ("user_id", "=", scope.user_id), ("name", "=", key.name))
     found = [item for item in select_items(reader, where, order=("created_at", "id"), limit=1) if item.body is not None]
     if not found:
@@ -154,15 +154,15 @@ TRIES = 3
 TOKENS_MIN, TOKENS_MAX = 256, 10_000_000
 _AFTER_RULES = "\n\n"
 _JOINT_TOKENS = 2
-"""What two texts may take more together than one by one."""
+"""The most tokens that two texts may take jointly beyond their separate counts."""
 _FEW = 16
-"""So many turns are asked about sooner than the state of the index is read twice."""
+"""Up to this many turns are checked directly, which is cheaper than reading the index state twice."""
 _SECTIONS = ("working_state", "facts", "procedures", "short_term_summary", "episodes", "insights")
 
 
 @dataclass(frozen=True)
 class Build:
-    """A packet, the text it makes, and all it was made from."""
+    """A packet, its text, and all of its inputs."""
 
     id: str
     packet_bytes: bytes = field(repr=False)
@@ -170,35 +170,35 @@ class Build:
     text: str
     tokens: int
     marks: Mapping[str, str]
-    """What each mark in the text refers to."""
+    """The evidence that each mark in the text refers to."""
     request: ComposeRequest
     _pool: Pool | Callable[[], Pool] = field(repr=False)
-    """The pool as it was gathered, or what reads it from the store."""
+    """The gathered pool, or a function that reads it from the store."""
     policy: Policy = field(repr=False)
     rules: GivenRules | None = None
-    """What the run selected: before the packet in the text, and counted."""
+    """The run's selected rules: placed before the packet in the text, and counted."""
     stable_chars: int = 0
-    """How much of the text, from its beginning, seldom changes from packet to packet: what is worth caching."""
+    """The length of the text's stable prefix, which is worth caching."""
 
     @cached_property
     def pool(self) -> Pool:
-        """Everything the packet was chosen from. That of a stored build is read when it is first asked for."""
+        """All candidates of the packet. For a stored build, read on first use."""
         return self._pool if isinstance(self._pool, Pool) else self._pool()
 
     @cached_property
     def packet(self) -> MemoryPacket:
-        """The packet itself: read, and held to its contract, when it is first asked for."""
+        """The packet, read and validated on first use."""
         return MemoryPacket.from_wire(read_canonical(self.packet_bytes.decode()))
 
     @cached_property
     def found(self) -> bool:
-        """Does memory hold something on what was asked?
+        """Return whether memory holds an answer to the query.
 
-        True if a quote is evidence with a chance of `policy.compose.found_min` or more, or a fact of the packet or a
-        line of the run's state has `match_min` of what was asked for. The chance is `explain.filters.evidence.chance`.
-        If nothing was asked, true if anything stands in the packet. No words of a packet say so: on real chats they
-        denied more answers than they were right about. It is kept in the packet; of a build by an earlier version it is
-        not known, and true if there is a text.
+        True if a quote is evidence with a probability of `policy.compose.found_min` or more, or a fact of the packet or
+        a line of the run's state has `match_min` of the query's words. The probability is
+        `explain.filters.evidence.chance`. Without a query, true if the packet is not empty. The packet does not state
+        the result in words: on real chats that suppressed more answers than it was right about. It is kept in the
+        packet; for a build by an earlier version it is unknown, and true if there is a text.
         """
         told = self.packet.explain.filters.get("evidence")
         found = told.get("found") if isinstance(told, dict) else None
@@ -206,27 +206,27 @@ class Build:
 
     @cached_property
     def fact_versions(self) -> tuple[str, ...]:
-        """The facts of the packet as they stood, by the names under which another packet leaves them out."""
+        """The packet's facts with their versions, as names under which another packet can exclude them."""
         return versions_of(self.pool.facts, (fact.fact_id for fact in self.packet.long_term.facts))
 
     def _rendered(self) -> Rendered:
         return Rendered(self.text, dict(self.marks), self.request.query, self.stable_chars)
 
     def to_openai(self, *, include_query: bool = True, cite: bool = True) -> list[dict[str, Any]]:
-        """The messages of a chat, as OpenAI takes them: context, question, and behind it a reminder to cite.
+        """Chat messages for OpenAI: context, question, and then a reminder to cite.
 
-        The reminder is not counted in `tokens`, no more than the question; `cite=False` leaves it out.
+        Like the question, the reminder is not counted in `tokens`; `cite=False` omits it.
         """
         return to_openai(self._rendered(), include_query=include_query, cite=cite)
 
     def to_anthropic(
         self, *, include_query: bool = True, cite: bool = True, cache: bool = False
     ) -> list[dict[str, Any]]:
-        """The messages of a chat, as Anthropic takes them; `cache` sets a breakpoint behind what seldom changes."""
+        """Chat messages for Anthropic; `cache` sets a breakpoint after the stable prefix."""
         return to_anthropic(self._rendered(), include_query=include_query, cite=cite, cache=cache)
 
     def resolve(self, answer: str) -> Resolution:
-        """Which sentences of a model's answer cite what, and which marks do not exist."""
+        """Resolve the citations of a model's answer by sentence, with its unknown marks."""
         if not isinstance(answer, str):
             raise InvalidInput("an answer is text", path="$.answer")
         return resolve(answer, self.marks)
@@ -251,10 +251,10 @@ def compose_build(
     idempotency_key: str | None = None,
     policy_asked: str | None = None,
 ) -> Build:
-    """Gather, compose, keep. `opening` is what a run is started with that has not written yet; `policy_asked` is the
-    name by which the policy was asked for, if it was.
+    """Gather, compose and keep a packet. `opening` is the start data of a run that has not written yet; `policy_asked`
+    is the name by which the policy was requested, if any.
 
-    Under an idempotency key the same request is answered with the build that it made.
+    Under an idempotency key the same request returns the build it made before.
     """
     viewed = None if in_view is None else _id_list(in_view, "in_view")
     key: BuildKey | None = None
@@ -269,7 +269,7 @@ def compose_build(
         if found is not None:
             return load_build(ctx, scope.tenant_id, found.id)
 
-    moment = _asked_at(ctx, now)  # of the request, however often it is gathered for
+    moment = _asked_at(ctx, now)  # fixed for the request, however often it is gathered
     id_ = ctx.ids.new("bld")
     for _ in range(TRIES):
         inputs = gather_inputs(
@@ -295,12 +295,12 @@ def compose_build(
         kept = ctx.engine.write(scope.tenant_id, partial(_keep, ctx, build, change, inputs.turns, key))
         if kept is not None:
             return kept
-        ctx.clear_caches(scope.tenant_id)  # what was forgotten elsewhere may have come from there
+        ctx.clear_caches(scope.tenant_id)  # it may hold data forgotten elsewhere
     raise Conflict("what this build is made of is being forgotten", hint="compose again")
 
 
 def _beside(ctx: Context, build: Build, build_ids: Sequence[str], reader: Reader) -> Build:
-    """The same packet, with a text that says only what these builds do not, as far as they may still be shown."""
+    """The build with a text that omits everything these builds show, as far as they may still be shown."""
     packet = read_canonical(build.packet_bytes.decode())
     views = still_true(reader, read_views(ctx, reader, build.request.scope, build_ids), packet)
     named = tuple(view.id for view in views)
@@ -319,13 +319,13 @@ def _beside(ctx: Context, build: Build, build_ids: Sequence[str], reader: Reader
 
 
 class BuildInputs(NamedTuple):
-    """What a build is composed of."""
+    """The inputs of a build."""
 
     rules: GivenRules | None
     request: ComposeRequest
     pool: Pool
     turns: int | None
-    """How often turns of the user had been forgotten when the pool was read, if that is worth knowing."""
+    """The user's forget counter when the pool was read, if needed."""
 
 
 def gather_inputs(
@@ -344,7 +344,7 @@ def gather_inputs(
     exclude: Iterable[str] = (),
     opening: Mapping[str, Any] | None = None,
 ) -> BuildInputs:
-    """What `compose_build` would compose of, read in one transaction. Nothing is written."""
+    """The inputs that `compose_build` would use, read in one transaction. Nothing is written."""
     left_out = _left_out(exclude_session, exclude)
     asked = policy.compose.max_tokens if max_tokens is None else whole(max_tokens)
     moment = _asked_at(ctx, now)
@@ -363,14 +363,13 @@ def gather_inputs(
 
 
 def _asked_at(ctx: Context, now: Any) -> Any:
-    """When somebody asks, by their own clock as far as that is known."""
-    if ctx.timezone is None:
-        return ctx.clock() if now is None else now
-    return in_zone(now, ctx.timezone, ctx.clock())
+    """The time of the request, by the caller's clock if known."""
+    moment = ctx.clock() if now is None else now
+    return moment if ctx.timezone is None else in_zone(moment, ctx.timezone)
 
 
 def _with_vectors(ctx: Context, reader: Reader, request: ComposeRequest) -> ComposeRequest:
-    """The request with how far the vectors went that its search compares."""
+    """The request with the extent of the vectors that its search compares."""
     if ctx.embedder is None or not request.query:
         return request
     user = read_user(reader, request.scope.user_id)
@@ -379,7 +378,7 @@ def _with_vectors(ctx: Context, reader: Reader, request: ComposeRequest) -> Comp
 
 
 def compose_inputs(ctx: Context, inputs: BuildInputs, policy: Policy, id_: str) -> Build:
-    """The build of these inputs, which leaves no trace in the store: the session's marks do not know it."""
+    """Build these inputs without storing anything: the session's marks do not include it."""
     build = _composed(id_, inputs.request, inputs.pool, policy, line_counts_of(ctx), inputs.rules)
     ctx.engine.read(inputs.request.scope.tenant_id, partial(_check_marks, ctx, build))
     return build
@@ -388,7 +387,7 @@ def compose_inputs(ctx: Context, inputs: BuildInputs, policy: Policy, id_: str) 
 def _known_marks(
     reader: Reader, request: ComposeRequest, evidence_ids: Iterable[str], kept: KeptMarks | None = None
 ) -> ComposeRequest:
-    """The request with the numbers that the session's packets before gave to this evidence."""
+    """The request with the numbers that earlier packets of the session gave to this evidence."""
     held = read_marks(reader, request.scope, evidence_ids, kept)
     if held.next_number == 1:
         return request
@@ -397,7 +396,7 @@ def _known_marks(
 
 
 def _rules(ctx: Context, reader: Reader, scope: Scope, max_tokens: Any) -> GivenRules | None:
-    """What the run was given of rules, as far as the budget has room for it: all of it, or none."""
+    """The rules given to the run, if all of them fit the budget; otherwise none."""
     item = latest_of_run(reader, "rule_selection", scope.user_id, scope.run_id)
     body = {} if item is None else item.plain()
     if not body.get("text"):
@@ -412,7 +411,7 @@ def _rules(ctx: Context, reader: Reader, scope: Scope, max_tokens: Any) -> Given
 
 
 def _versions(pool: Pool, run_id: str) -> dict[str, int]:
-    """Which version of an item the pool was made from, of those that a forget may rewrite."""
+    """The versions of the pool's items that a forget may rewrite."""
     held = {each.fact.fact_id: each.version for each in pool.facts}
     return held if pool.working_state is None else held | {state_id(run_id): pool.working_state.state_version}
 
@@ -426,11 +425,11 @@ class _Version(NamedTuple):
 def _keep(
     ctx: Context, build: Build, change: Change, turns: int | None, key: BuildKey | None, tx: Transaction
 ) -> Build | None:
-    """Keep a build and the numbers of its marks; None where something it holds was forgotten while it was composed.
-    Where the same request was composed under its key meanwhile, that build is answered.
+    """Keep a build and the numbers of its marks; None if one of its inputs was forgotten while it was composed. If the
+    same request was composed under its key meanwhile, that build is returned.
 
-    Where another composer gave out the numbers first, the same pool is composed again with the ones that are left,
-    while nobody else can: so the two agree, and nobody tries for ever.
+    If another composer assigned the numbers first, the same pool is composed again with the remaining ones under the
+    lock, so that the two agree and no composer retries forever.
     """
     if key is not None:
         lock_key(tx, build.request.scope, key)
@@ -457,7 +456,7 @@ def _keep(
 
 
 def _check_marks(ctx: Context, build: Build, reader: Reader) -> None:
-    """What a packet cites stands in the ledger where it was written."""
+    """Check that a packet's citations are in the ledger where they were written."""
     check_cited(ctx, reader, build.request.scope.tenant_id, build.marks.values())
 
 
@@ -468,9 +467,9 @@ def _keep_marks(tx: Transaction, build: Build) -> bool:
 
 
 def _is_forgotten(tx: Transaction, change: Change, build: Build, turns: int | None) -> bool:
-    """Was something that the build holds forgotten meanwhile? From here on nothing is, until the transaction ends.
+    """True if something in the build was forgotten meanwhile. From here until the transaction ends, nothing can be.
 
-    Turns that were found by a search need no question while none of the user's was forgotten since.
+    Turns found by a search need no check if none of the user's was forgotten since.
     """
     user_id = build.request.scope.user_id
     lock_memory(tx, user_id)
@@ -483,7 +482,7 @@ def _is_forgotten(tx: Transaction, change: Change, build: Build, turns: int | No
     if texts(tx, ENTRIES, "id", among):
         return True
     versions = select(tx, ITEMS, (("id", "in", change.sources),), into=_Version, order=("id", "version"))
-    receipts = {  # of the version that was read; where that is not known, of the newest
+    receipts = {  # of the version read or, if unknown, the newest
         id_: receipt for id_, version, receipt in versions if held.get(id_, version) == version
     }
     return any(receipt is not None for receipt in receipts.values())
@@ -498,7 +497,7 @@ def _composed(
     rules: GivenRules | None = None,
 ) -> Build:
     made: Composed = compose(request, pool, policy.compose, counter, policy.digest)
-    guard(made.wire)  # the second one at the wall (MP-12)
+    guard(made.wire)  # the second guard at the wall (MP-12)
     packet_bytes = write_packet(made.wire)
     text = made.text if rules is None else rules.text + made.text
     tokens = made.tokens if rules is None or not rules.text else counter.count(text)
@@ -507,7 +506,7 @@ def _composed(
 
 
 class BuildRequest(Request):
-    """What a packet is asked for with, before the policy has its say."""
+    """A packet request, before the policy is applied."""
 
     purpose: Annotated[str, one_of(PURPOSES, "{given!r} is not a purpose")]
     query: Annotated[str, Expect("a query is text")]
@@ -521,7 +520,7 @@ class BuildRequest(Request):
 
 
 class KeyedRequest(BuildRequest):
-    """The same, under a key."""
+    """A packet request under an idempotency key."""
 
     idempotency_key: Annotated[IdText, Expect("an idempotency key has 1 to 256 characters")]
 
@@ -572,7 +571,7 @@ def _request(
 
 
 def _left_out(exclude_session: Any, exclude: Any) -> dict[str, Any]:
-    """What the caller sends itself, as the request has it."""
+    """The caller's exclusions, in request form."""
     if not isinstance(exclude_session, bool):
         raise InvalidInput("exclude_session should be true or false", path="$.exclude_session")
     ids = _id_list(exclude, "exclude")
@@ -581,7 +580,7 @@ def _left_out(exclude_session: Any, exclude: Any) -> dict[str, Any]:
 
 
 def _id_list(given: Any, name: str) -> list[str]:
-    """The ids that a caller lists."""
+    """Validate a caller's list of ids."""
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise InvalidInput(f"{name} should be a list of ids", path=f"$.{name}", hint="wrap a single id in a list")
     ids = list(given)
@@ -640,7 +639,7 @@ def _change(build: Build, counter: str, key: BuildKey | None = None) -> Change:
 
 
 def _written_request(request: ComposeRequest) -> dict[str, Any]:
-    """The request as plain data, with the numbers of a long session as they are written."""
+    """The request as plain data, with a long session's numbers in canonical form."""
     plain = request.model_dump(mode="json", exclude_unset=True, by_alias=True, exclude={"marks"})
     known = request.marks
     if known is not None:
@@ -649,20 +648,20 @@ def _written_request(request: ComposeRequest) -> dict[str, Any]:
 
 
 def _found_turns(pool: Pool) -> set[str]:
-    """The events that came out of the index: what was searched for, the profile, and what episodes were formed of."""
+    """The events that came from the index: search hits, the profile, and the turns of episodes."""
     found = {turn.id for turn in pool.quotable}
     return found.union(*(episode.sources for episode in pool.episodes))
 
 
 def _turns(pool: Pool) -> set[str]:
-    """Every event of the user whose words the pool holds: if one is forgotten, so is the build."""
+    """Every user event quoted in the pool; forgetting one forgets the build."""
     ids = _found_turns(pool) | {turn.id for turn in pool.window}
     ids |= {id_ for line in pool.summary for id_ in summary_evidence(line)} | {tool.ref for tool in pool.tools}
     return ids | {loop.evidence_id for loop in pool.loops if loop.evidence_id}
 
 
 def _sources(pool: Pool, run_id: str) -> set[str]:
-    """Every item that the pool holds, and the evidence that these items name: if one is forgotten, so is the build."""
+    """Every item in the pool with the evidence it names; forgetting one forgets the build."""
     ids = _state_sources(pool.working_state, run_id)
     if pool.run is not None:
         ids.update(pool.run.sources)
@@ -682,7 +681,7 @@ def _rule_sources(rules: GivenRules | None) -> set[str]:
 
 
 def _state_sources(state: WorkingState | None, run_id: str) -> set[str]:
-    """The run's own state, the claims that stand in it with the evidence they name, and the hints."""
+    """The run's own state, its claims with their evidence, and the hints."""
     if state is None:
         return set()
     extra = state.model_extra or {}
@@ -692,7 +691,7 @@ def _state_sources(state: WorkingState | None, run_id: str) -> set[str]:
 
 
 def load_build(ctx: Context, tenant_id: str, build_id: str) -> Build:
-    """Compose a kept build again from what it was made of, and check that it is the same, byte for byte."""
+    """Compose a kept build again from its inputs, and check that it is the same, byte for byte."""
 
     def read(reader: Reader) -> Item | None:
         item = latest(reader, build_id)
@@ -707,7 +706,7 @@ def load_build(ctx: Context, tenant_id: str, build_id: str) -> Build:
 
 
 def build_of(ctx: Context, scope: Scope, build: Build | str, path: str) -> Build:
-    """A build of this user, by itself or by its id; another's does not exist (LG-02)."""
+    """A build of this user, given directly or by id; another user's does not exist (LG-02)."""
     if not isinstance(build, Build | str):
         raise InvalidInput(f"wanted a build or its id, not {type(build).__name__}", path=path)
     made = build if isinstance(build, Build) else _own_build(ctx, scope, build, path)
@@ -718,7 +717,7 @@ def build_of(ctx: Context, scope: Scope, build: Build | str, path: str) -> Build
 
 
 def _own_build(ctx: Context, scope: Scope, build_id: str, path: str) -> Build:
-    """A build of this user by its id. Another's is not even composed: by that time it could be told from none."""
+    """A build of this user by id. Another user's is not composed at all, so that timing does not reveal it."""
     item = ctx.engine.read(scope.tenant_id, lambda reader: latest(reader, build_id))
     if item is None or item.kind != "build" or item.user_id != scope.user_id:
         raise NotFound(f"no build {build_id!r:.80} in this scope", path=path)
@@ -732,7 +731,7 @@ def _own_build(ctx: Context, scope: Scope, build_id: str, path: str) -> Build:
 
 
 def _reload(ctx: Context, item: Item) -> Build:
-    """A stored build: its packet, text and marks as they were kept. Nothing is composed again."""
+    """A stored build: its packet, text and marks as kept. Nothing is composed again."""
     body = item.plain()
     if "packet" not in body:
         raise ComposedBefore(
@@ -764,7 +763,7 @@ def _reload(ctx: Context, item: Item) -> Build:
 
 
 def _read_pool(ctx: Context, body: dict[str, Any]) -> Pool:
-    """The pool of a stored build, with its turns from the ledger: were one of them forgotten, so would be the build."""
+    """The pool of a stored build, with its turns from the ledger; forgetting one would have forgotten the build."""
     kept, tenant_id = body["pool"], body["request"]["scope"]["tenant_id"]
     ids = ids_in_kept(kept)
     found = ctx.engine.read(tenant_id, lambda reader: turns_by_id(ctx, reader, tenant_id, ids))
@@ -781,7 +780,7 @@ def recompose(ctx: Context, build: Build, policy: Policy) -> Build:
 
 
 def builds_of_run(reader: Reader, run_id: str, limit: int) -> tuple[str, ...]:
-    """The ids of a run's last builds that are still there, oldest first."""
+    """The ids of a run's last remaining builds, oldest first."""
     where: tuple[Condition, ...] = (("kind", "=", "build"), ("run_id", "=", run_id), ("receipt_id", "=", None))
     made = select(reader, ITEMS, where, into=_Made, order=("created_at", "id"), descending=True, limit=limit)
     return tuple(build.id for build in reversed(made))
@@ -793,7 +792,7 @@ class _Made(NamedTuple):
 
 
 def list_builds(ctx: Context, tenant_id: str, user_id: str | None, limit: int) -> Iterator[Item]:
-    """Builds that are still there, newest first. Who hands one out holds it against its proof (`check_proofs`)."""
+    """Remaining builds, newest first. Callers check each against its proof (`check_proofs`)."""
     where: tuple[Condition, ...] = (("kind", "=", "build"),)
     if user_id is not None:
         where = (*where, ("user_id", "=", user_id))
@@ -811,7 +810,7 @@ _ORDER = ("created_at", "id", "version")
 
 
 class Readable(NamedTuple):
-    """A build, or a snapshot of a run by its number."""
+    """A build, or a numbered snapshot of a run."""
 
     kind: str
     id: str
@@ -819,18 +818,18 @@ class Readable(NamedTuple):
     run_id: str
     created_at: str
     request: dict[str, Any] | None
-    """What a build was composed for."""
+    """The request of a build."""
 
     @property
     def place(self) -> tuple[str, str, int]:
-        """Where an entry stands in the list."""
+        """The position of an entry in the list."""
         return self.created_at, self.id, self.sequence
 
 
 def list_readables(
     ctx: Context, tenant_id: str, user_id: str, after: tuple[str, str, int] | None, limit: int
 ) -> list[Readable]:
-    """At most `limit` of them, after a place in the list; what was forgotten is passed over."""
+    """At most `limit` entries after a position in the list; forgotten ones are skipped."""
     where: tuple[Condition, ...] = (("kind", "in", KINDS), ("user_id", "=", user_id), ("receipt_id", "=", None))
 
     def newest(reader: Reader) -> list[Item]:
@@ -847,7 +846,7 @@ def _readable(item: Item) -> Readable:
 
 
 def page_builds(ctx: Context, tenant_id: str, user_id: str | None, asked: ListQuery) -> Iterator[Placed[Item]]:
-    """The builds of a user, or of the tenant, that are still there."""
+    """The remaining builds of a user or of the tenant."""
 
     def made(item: Item) -> Item | None:
         return item if asked.q is None or matches(asked.q, item.id, item.plain()["request"]["query"]) else None
@@ -862,7 +861,7 @@ def page_builds(ctx: Context, tenant_id: str, user_id: str | None, asked: ListQu
 
 
 def page_answers(ctx: Context, tenant_id: str, build_id: str, asked: ListQuery) -> Iterator[Placed[LedgerEntry]]:
-    """The answers that were observed with a build."""
+    """The answers observed with a build."""
     build = ctx.engine.read(tenant_id, lambda reader: latest(reader, build_id))
     if build is None or build.kind != "build":
         raise NotFound(f"no build {build_id!r:.80} in this store", path="$.build_id")

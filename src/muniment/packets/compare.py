@@ -1,4 +1,4 @@
-"""Two builds side by side, and what a kept build would have been with other settings. Nothing is written."""
+"""Compare two builds, and preview a kept build under other settings. Nothing is written."""
 
 from __future__ import annotations
 
@@ -44,36 +44,36 @@ __all__ = [
 ]
 
 _KINDS_OF_WORDS = ("profile", "quote", "turn", "tool", "summary")
-"""Kinds under which the words of one event may be a candidate."""
+"""Candidate kinds that show the words of one event."""
 _GATHERED = {"quote": "turns", "turn": "window", "tool": "tools", "episode": "sessions"} | {
     "procedure": "procedures", "insight": "insights", "loop": "questions",
 }  # fmt: skip
-"""Kind of a candidate → what the pool counts of it."""
+"""Kind of a candidate → its counter in the pool."""
 
 
 class Fate(NamedTuple):
-    """A reason, and what stands in the place of it or says the same."""
+    """A reason, and the item that replaces or repeats the missing one."""
 
     reason: str
     by: str | None = None
 
 
 class Fates:
-    """What became, in one build, of things that another one tells."""
+    """The fates in one build of items that another one shows."""
 
     def __init__(self, build: Build) -> None:
         self._build = build
 
     def of(self, item: str, since: str | None = None) -> Fate:
-        """Why `item` is not told; `since` is from when it was there at all, where that is known."""
+        """The reason `item` is not shown; `since` is its creation time, if known."""
         for name in self._names(item):
             found = self._omitted.get(name)
-            # A responder gets no last turns whatever they say: that is no reason why they are not quoted.
+            # A responder never gets last turns, so that does not explain a missing quote.
             if found is not None and (name == item or found["reason"] != "purpose"):
                 by = found.get("of") or found.get("by")
                 return Fate(str(found["reason"]), by if isinstance(by, str) else None)
         if item in self._selected:
-            return Fate("purpose")  # in the packet, and not on the page of this purpose
+            return Fate("purpose")  # in the packet, but not on this purpose's page
         request = self._build.request
         if item.partition(":")[2] in (request.exclude or ()):
             return Fate("excluded")
@@ -82,16 +82,16 @@ class Fates:
         return Fate(self._not_gathered(item.partition(":")[0]))
 
     def chosen_by(self, item: str) -> str | None:
-        """By which rules it was chosen, as the explanation has them."""
+        """The rules by which it was chosen, from the explanation."""
         return next((self._selected[name] for name in self._names(item) if name in self._selected), None)
 
     def since(self, item: str) -> str | None:
-        """When a candidate of this build was written or said."""
+        """The time of a candidate of this build."""
         kind, _, id_ = item.partition(":")
         return next((at for named, each, at in self._times if named == kind and each == id_), None)
 
     def _names(self, item: str) -> Iterator[str]:
-        """How the explanation may name it: the words of an event may be a candidate under several kinds."""
+        """Its possible names in the explanation: an event's words may be a candidate under several kinds."""
         yield item
         kind, _, id_ = item.partition(":")
         if kind in _KINDS_OF_WORDS:
@@ -100,7 +100,7 @@ class Fates:
             yield from (f"loop:{at}" for at, loop in enumerate(self._build.pool.loops) if loop.question == id_)
 
     def _not_gathered(self, kind: str) -> str:
-        """Why things of its kind were not looked at, where that is one reason for all of them."""
+        """The reason things of its kind were not gathered, if it is one for all of them."""
         counted = _GATHERED.get(kind)
         found = next((each.reasons for each in self._build.pool.not_gathered if each.kind == counted), {})
         return next(iter(found)) if len(found) == 1 else "not_gathered"
@@ -137,50 +137,50 @@ def _is_later(ts: str, now: str) -> bool:
 
 Change = Literal["same", "added", "removed", "moved", "reworded"]
 _SAID = ("quote", "turn", "tool")
-"""The same words of somebody, wherever on the page they stand."""
+"""Kinds that show somebody's words, in different places of the page."""
 _MARK = re.compile(r"\[([0-9]{1,9})\]")
 _WORDS = re.compile(
     r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]|[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]+|\s+|[^\w\s]"
 )
 _WORDS_MAX = 200
-"""Of longer lines only the beginning and the end are compared."""
+"""Only the beginning and end of longer lines are compared."""
 
 
 class Piece(Record):
-    """A stretch of a line, and whether the other page has it otherwise."""
+    """A stretch of a line, marked if it differs on the other page."""
 
     text: str
     is_changed: bool
 
 
 class PlacedLine(Record):
-    """A line where it stands on one of the pages."""
+    """A line at its position on one page."""
 
     number: Count
-    """Of its first line, from 1."""
+    """The number of its first line, from 1."""
     block: str
     text: str
     pieces: Absent[Items[Piece]] = None
-    """The same text in pieces, where it is worded otherwise on the other page."""
+    """The text in pieces, if the wording differs on the other page."""
 
 
 class LinePair(Record):
-    """A line of either page, or of both, and what became of it."""
+    """A line of either page, or of both, and its fate."""
 
     what: Change
     is_moved: bool
-    """Does it stand elsewhere? A line may be moved and worded otherwise."""
+    """True if its position differs. A moved line may also be worded differently."""
     item: Absent[str] = None
-    """What it tells of; absent of a heading."""
+    """Its subject; absent for a heading."""
     evidence: Items[str]
     a: Absent[PlacedLine] = None
     b: Absent[PlacedLine] = None
     reason: Absent[str] = None
-    """Of a line that one page has not, why it has not: the reason that its packet gives, or how far it is known."""
+    """For a line missing on one page, the reason: from its packet's explanation, or as far as known."""
     by: Absent[str] = None
-    """What stands in its place, or says the same."""
+    """The item that replaces or repeats it."""
     why: Absent[str] = None
-    """Of a line that was added, by which rules it was chosen."""
+    """For an added line, the rules by which it was chosen."""
 
 
 class _Matched(NamedTuple):
@@ -191,7 +191,7 @@ class _Matched(NamedTuple):
 def align(
     left: Sequence[PageLine], right: Sequence[PageLine], marks_left: Mapping[str, str], marks_right: Mapping[str, str]
 ) -> list[LinePair]:
-    """The lines of both pages in the order of the second; what only the first has stands where it stood."""
+    """The lines of both pages in the second page's order; lines only in the first keep their position."""
     places = {key: at for at, key in enumerate(_keys(right))}
     matched = [_Matched(at, places[key]) for at, key in enumerate(_keys(left)) if key in places]
     still = _longest_rising(matched)
@@ -213,7 +213,7 @@ def align(
 
 
 def _keys(lines: Sequence[PageLine]) -> Iterator[tuple[str, str, int]]:
-    """What a line is known by on both pages; the second of the same kind is the second there too."""
+    """A key that identifies each line on both pages; repeated keys are numbered."""
     seen: Counter[tuple[str, str]] = Counter()
     for line in lines:
         kind, _, id_ = (line.item or "").partition(":")
@@ -223,12 +223,12 @@ def _keys(lines: Sequence[PageLine]) -> Iterator[tuple[str, str, int]]:
 
 
 def _plain(line: PageLine) -> str:
-    """A heading is known by its words; the line of the day by being it."""
+    """A key for lines without a subject: a heading by its words, the date line by its kind."""
     return line.block if line.block == "today" else f"{line.block} {line.text}"
 
 
 def _longest_rising(matched: Sequence[_Matched]) -> frozenset[_Matched]:
-    """As many pairs as possible that stand in the same order on both pages: what does not is moved."""
+    """The largest set of pairs in the same order on both pages; all others were moved."""
     ends: list[int] = []
     last: list[int] = []
     before: list[int] = []
@@ -276,12 +276,12 @@ def _placed(line: PageLine, pieces: tuple[Piece, ...] | None = None) -> PlacedLi
 
 
 def _unnumbered(text: str, marks: Mapping[str, str]) -> str:
-    """The text with what each mark names in its place: two sessions number the same evidence otherwise."""
+    """The text with evidence ids instead of marks, since two sessions number the same evidence differently."""
     return _MARK.sub(lambda found: f"[{marks.get(found[1], found[1])}]", text)
 
 
 def _compared(left: str, right: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
-    """Both texts in pieces, those that differ marked."""
+    """Both texts in pieces, with differences marked."""
     words = _WORDS.findall(left), _WORDS.findall(right)
     if max(map(len, words)) > _WORDS_MAX:
         same = _ends(*words)
@@ -294,7 +294,7 @@ def _compared(left: str, right: str) -> tuple[tuple[Piece, ...], tuple[Piece, ..
 
 
 def _says(words: Sequence[str], block: Match) -> bool:
-    """Are there words in it? A blank or a comma that two texts have in common says nothing."""
+    """True if the block contains words; a shared blank or comma means nothing."""
     return any(word[0].isalnum() for word in words[block.a : block.a + block.size])
 
 
@@ -304,7 +304,7 @@ def _is_end(words: tuple[Sequence[str], Sequence[str]], block: Match) -> bool:
 
 
 def _ends(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int, int]]:
-    """What both begin and end with."""
+    """The common beginning and end."""
     most = min(len(left), len(right))
     first = next((at for at in range(most) if left[at] != right[at]), most)
     last = next((at for at in range(most - first) if left[-1 - at] != right[-1 - at]), most - first)
@@ -323,13 +323,13 @@ def _pieces(words: Sequence[str], same: Sequence[tuple[int, int]]) -> tuple[Piec
 
 
 _NOT_ASKED = frozenset(("marks",))
-"""What a request has from the session, not from who asked."""
+"""Request fields that come from the session, not the caller."""
 _RULE_GIVEN = "it was selected for the run"
 _RULE_NOT_GIVEN = "it was not selected for the run"
 
 
 class Changed(Record):
-    """One thing that stands in one packet and not, or not so, in the other."""
+    """A packet item that was added, removed or changed."""
 
     what: str
     """added, removed or changed"""
@@ -338,7 +338,7 @@ class Changed(Record):
 
 
 class SectionDiff(Record):
-    """A section's share of the budget in both, and what was used of it."""
+    """A section's budget and usage in both builds."""
 
     section: str
     used_a: Count
@@ -348,13 +348,13 @@ class SectionDiff(Record):
 
 
 class BuildDiff(Record):
-    """What changed between two builds, and why."""
+    """The differences between two builds, with reasons."""
 
     a: str
     b: str
     is_same: bool
     request: Items[str]
-    """What differs in what was asked."""
+    """Differences in the request."""
     changes: Items[Changed]
     tokens_a: int
     tokens_b: int
@@ -362,13 +362,13 @@ class BuildDiff(Record):
     tokens_max_b: int
     sections: Items[SectionDiff]
     lines: Items[LinePair]
-    """Both texts, line beside line by what they tell of, in the order of the second."""
+    """Both texts, lines paired by subject, in the order of the second."""
 
 
 def diff_builds(a: Build, b: Build, why_no_rule: Callable[[str], str | None] = lambda _: None) -> BuildDiff:
-    """What changed from `a` to `b`, each with the reason the explanations give.
+    """The differences from `a` to `b`, each with the reason the explanations give.
 
-    Rules stand before the packet and are no part of it: `why_no_rule` says what became of one, by its id, where that is
+    Rules precede the packet and are not part of it: `why_no_rule` returns the reason a rule is missing, by id, if
     known.
     """
     left, right = _items(a), _items(b)
@@ -414,7 +414,7 @@ def _sections(a: Build, b: Build) -> Iterator[SectionDiff]:
 
 
 def _lines(a: Build, b: Build, why_no_rule: Callable[[str], str | None]) -> Iterator[LinePair]:
-    """The lines of both, with a reason wherever one of them has not what the other has."""
+    """The lines of both, with a reason for each line missing on one side."""
     left, right = Fates(a), Fates(b)
     for pair in align(_page_lines(a), _page_lines(b), a.marks, b.marks):
         item = pair.item
@@ -444,7 +444,7 @@ _REPLACED = ("deprecated", "superseded", "overridden")
 
 
 def _successor(build: Build, item: str, reason: str) -> str | None:
-    """The fact of the same key that a packet tells in the place of one that no longer stands."""
+    """The fact of the same key that a packet shows instead of one no longer in force."""
     kind, _, fact_id = item.partition(":")
     if kind != "fact" or reason not in _REPLACED:
         return None
@@ -454,12 +454,12 @@ def _successor(build: Build, item: str, reason: str) -> str | None:
 
 
 def _items(build: Build) -> dict[str, Any]:
-    """Everything in a packet that can come and go, by a name that is the same in every build."""
+    """Everything in a packet that can be added or removed, by a name that is stable across builds."""
     packet = build.packet.to_wire()
     short, long = packet["short_term"], packet["long_term"]
     items: dict[str, Any] = {f"state:{key}": value for key, value in short["working_state"].items()}
     for kind, quotes in (("quote", short.get("key_quotes", ())), ("turn", short.get("conversation_window", ()))):
-        for quote in quotes:  # a long result is quoted by several stretches
+        for quote in quotes:  # a long result is quoted in several stretches
             items.setdefault(f"{kind}:{quote['evidence_id']}", []).append(quote)
     items |= {f"loop:{loop['question']}": loop for loop in short.get("open_loops", ())}
     items |= {f"tool:{tool['ref']}": tool for tool in short.get("last_tool_evidence", ())}
@@ -474,7 +474,7 @@ def _items(build: Build) -> dict[str, Any]:
 
 
 def _rules(build: Build) -> frozenset[str]:
-    """The rules that stand in its text."""
+    """The rules shown in its text."""
     return frozenset() if build.rules is None or build.rules.omitted is not None else frozenset(build.rules.rule_ids)
 
 
@@ -495,7 +495,7 @@ def _why_not(build: Build, name: str) -> str:
 
 
 def _is_named(candidate: str, name: str) -> bool:
-    """Does the explanation mean this? What was said may be a candidate of several kinds, a state has parts."""
+    """True if the explanation's name refers to this item: words may have several candidates, and a state has parts."""
     id_ = name.partition(":")[2]
     named = candidate.partition(":")[2]
     return named.partition("#")[0] == id_ or (candidate.startswith("state:") and named.startswith(f"{id_}."))
@@ -508,7 +508,7 @@ def _request_differences(a: Build, b: Build) -> list[str]:
 
 
 PREVIEW = "preview"
-"""In the place of an id: nothing was kept."""
+"""Replaces the id: nothing was kept."""
 WINDOW_TURNS_MAX = 10_000
 WindowTurns = Annotated[
     int,
@@ -520,15 +520,16 @@ _GATHERING = (
     "window_turns", "tool_evidence_max", "claims_max", "questions_max", "conflicts_max", "failures_max", "quotes_max",
     "candidates_max",
 )  # fmt: skip
-"""How much is gathered: with more of it, what a build kept is too little."""
+"""Settings for how much is gathered: larger values need more than a build kept."""
 
 
 class Preview(Record):
-    """A packet that was composed to be looked at, beside the build that it would have been."""
+    """A packet composed only for inspection, and its comparison with the original build."""
 
     basis: Basis
-    """What it was made from. `then`: the store as the build saw it. `candidates`: the store has moved on, and these are
-    the candidates that the build kept. `now`: the store as it stands."""
+    """The origin of its inputs. `then`: the store as the build saw it. `candidates`: the store has changed, and these
+    are the candidates that the build kept. `now`: the current store.
+    """
     packet: MemoryPacket
     text: str
     tokens: Count
@@ -536,18 +537,18 @@ class Preview(Record):
     marks: dict[str, str]
     request: ComposeRequest
     diff: BuildDiff
-    """What differs from the build."""
+    """The differences from the build."""
 
 
 class PreviewRequest(Request):
-    """What a preview takes besides what a packet is asked for with."""
+    """A preview request: the settings beyond those of a packet request."""
 
     window_turns: WindowTurns
     basis: Annotated[str, one_of(("then", "now"), "{given!r} is nothing to compose from")]
 
 
 class Settings(NamedTuple):
-    """What a packet is composed with; None is as the build has it."""
+    """The settings of a packet; None keeps the build's."""
 
     purpose: Any = None
     query: Any = None
@@ -564,7 +565,7 @@ def preview_build(
     wanted: str,
     why_no_rule: Callable[[str], str | None] = lambda _: None,
 ) -> Preview:
-    """Compose with other settings what a build was composed for, and compare the two."""
+    """Compose a build's request again with other settings, and compare the two."""
     policy = policy or build.policy
     settings = _filled(build, settings, policy)
     asked = settings._asdict()
@@ -586,7 +587,7 @@ def preview_build(
 
 
 def _inputs(ctx: Context, build: Build, settings: Settings, policy: Policy, wanted: str) -> tuple[BuildInputs, Basis]:
-    """What the preview is composed of, and where it came from."""
+    """The inputs of the preview, and their origin."""
     if wanted == "then":
         own, then = _filled(build, Settings(), build.policy), build.request.local_now
         again = _gathered(ctx, build, own, build.policy, then)
@@ -601,14 +602,14 @@ def _inputs(ctx: Context, build: Build, settings: Settings, policy: Policy, want
 
 
 def _filled(build: Build, settings: Settings, policy: Policy) -> Settings:
-    """The settings with those of the build where none is given."""
+    """The settings, completed from the build."""
     request = build.request
     known = Settings(request.purpose, request.query, _asked(build), {}, policy.compose.window_turns)
     return Settings(*(own if given is None else whole(given) for given, own in zip(settings, known, strict=True)))
 
 
 def _gathered(ctx: Context, build: Build, settings: Settings, policy: Policy, now: str | None) -> BuildInputs:
-    """What `compose` would use with these settings, as the store stands."""
+    """The inputs that `compose` would gather with these settings from the current store."""
     request = build.request
     return gather_inputs(
         ctx,
@@ -627,13 +628,13 @@ def _gathered(ctx: Context, build: Build, settings: Settings, policy: Policy, no
 
 
 def _asked(build: Build) -> int:
-    """The budget that was asked for: the packet's, and what its rules took of it."""
+    """The requested budget: the packet's, plus the tokens of its rules."""
     rules = build.rules
     return build.request.budget.max_tokens + (0 if rules is None or rules.omitted is not None else rules.tokens)
 
 
 def _given_caps(build: Build) -> dict[str, int]:
-    """Caps that the caller named: those that are not the policy's share."""
+    """The caps set by the caller, as opposed to the policy's shares."""
     budget, shares = build.request.budget, build.policy.compose.shares
     caps: dict[str, int] = budget.per_section.to_wire()
     return {name: cap for name, cap in caps.items() if cap != int(budget.max_tokens * getattr(shares, name))}
@@ -648,7 +649,7 @@ def _with_window(policy: Policy, window_turns: int) -> Policy:
 
 
 def _is_enough(build: Build, inputs: BuildInputs, policy: Policy) -> bool:
-    """Do the candidates of the build answer it? Another question finds others."""
+    """True if the build's candidates suffice; a different query needs others."""
     is_asked_alike = inputs.request.query == build.request.query
     return is_asked_alike and policy.recall == build.policy.recall and _is_within(policy.compose, build.policy.compose)
 
@@ -658,7 +659,7 @@ def _is_within(policy: ComposePolicy, known: ComposePolicy) -> bool:
 
 
 def _of_candidates(ctx: Context, build: Build, inputs: BuildInputs) -> BuildInputs:
-    """The candidates of the build for the other request, with the numbers that the session cites them by."""
+    """The build's candidates for the other request, with the session's numbers for them."""
     scope, ids = build.request.scope, build.pool.evidence_ids()
     held = ctx.engine.read(scope.tenant_id, lambda reader: read_marks(reader, scope, ids, ctx.cache(KeptMarks)))
     marks = KnownMarks(numbers=held.numbers, next_number=held.next_number)

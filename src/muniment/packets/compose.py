@@ -1,4 +1,4 @@
-"""Compose a packet: offer candidates in the order of their worth, allocate the budget, and lay the packet out."""
+"""Compose a packet: offer candidates in order of value, allocate the budget, and lay the packet out."""
 
 from __future__ import annotations
 
@@ -117,18 +117,18 @@ __all__ = [
 
 _STANDING: tuple[BlockName, ...] = ("loops", "summary", "tools", "window")
 _MEANT = frozenset(("goal", "objective", "done_definition", "plan", "next_actions", "risks", "hints"))
-"""Parts of a state that say what is meant to be, and not what is: they answer only all of a question."""
+"""State parts about intentions rather than facts: they count only if they match the whole question."""
 
 
 def found_chance(admission: Admission) -> float:
-    """The chance that a turn that may be quoted is evidence for what is asked: that of the likeliest."""
+    """The probability that a quotable turn is evidence for the query: that of the likeliest."""
     likeliest = sorted(admission.pool.hits, key=lambda hit: -hit.score)
     return next((hit.score for hit in likeliest if admission.bars_turn(hit.turn) is None), 0.0)
 
 
 def is_found(admission: Admission, allocation: Allocation) -> bool:
-    """Something is found where a turn is evidence with `found_min` or more, where a fact or a line of the run's state
-    holds `match_min` of what is asked for, and, of a question that names nothing, where anything stands there.
+    """True if a turn is evidence with `found_min` or more, if a fact or a line of the run's state has `match_min` of
+    the query or, for a query that names nothing, if the packet is not empty.
     """
     policy = admission.policy
     if not admission.is_asked:
@@ -136,7 +136,7 @@ def is_found(admission: Admission, allocation: Allocation) -> bool:
     if found_chance(admission) >= policy.found_min:
         return True
     wanted = read_wanted(admission.request.query)
-    if asks_how_often(admission.request.query.casefold()):  # what happened often shares the chance: each has little
+    if asks_how_often(admission.request.query.casefold()):  # many occurrences share the probability, so each has little
         texts = [(hit.score, told_text(hit.turn, hit.turn.text)) for hit in admission.pool.hits]
         alike = [score for score, text in texts if match_text(wanted, text).score >= policy.match_min]
         if math.fsum(alike) >= policy.found_min:
@@ -154,7 +154,7 @@ def is_found(admission: Admission, allocation: Allocation) -> bool:
 
 
 OVERHEAD = "overhead"
-"""The key of `section_usage` for what belongs to no section: the preamble, the day, and seams."""
+"""The key of `section_usage` for text outside all sections: the preamble, the date, and separators."""
 SORT_KEYS: JsonObject = {
     "instructions": ["recorded_at", "fact_id"],
     "facts": ["cue", "query_match", "confidence", "recorded_at", "fact_id"],
@@ -167,7 +167,7 @@ SORT_KEYS: JsonObject = {
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """A packet, the page it makes for its purpose, the tokens counted on it, and what its marks refer to."""
+    """A packet, its page, the page's token counts, and the targets of its marks."""
 
     wire: dict[str, Any] = field(repr=False)
     """The packet as plain data."""
@@ -175,24 +175,24 @@ class Composed:
     tokens: int
     marks: dict[str, str]
     stable_chars: int = 0
-    """How much of the text, from its beginning, seldom changes from packet to packet."""
+    """The length of the text's stable prefix."""
 
     @property
     def packet(self) -> MemoryPacket:
-        """The packet as a record: held to its contract each time it is asked for."""
+        """The packet as a record, validated on each call."""
         return MemoryPacket.from_wire(self.wire)
 
 
 def compose(
     request: ComposeRequest, pool: Pool, policy: ComposePolicy, counter: TokenCounter, policy_digest: str
 ) -> Composed:
-    """Compose a packet from what was gathered. The same arguments give the same bytes."""
+    """Compose a packet from gathered candidates. The same arguments give the same bytes."""
     admission = Admission(request, pool, policy)
     notes = Explanation()
     offers = _offers(admission, notes)
     pricer = Pricer(counter, request.budget.max_tokens, 1 if request.marks is None else request.marks.next_number)
     limits, floors = _limits(admission, pricer)
-    while True:  # once, unless the counter is one by which lines do not add up
+    while True:  # once, unless the counter's line counts do not add up
         allocation = allocate(offers, limits, pricer)
         packet = _Draft(admission, allocation, notes.conflicts).packet(
             _filters(admission, floors), _determinism(admission, policy_digest, counter)
@@ -208,10 +208,10 @@ def compose(
 
 
 def write_packet(wire: dict[str, Any]) -> bytes:
-    """A packet of `compose` as canonical JSON.
+    """A composed packet as canonical JSON.
 
-    Its long lists hold texts, and objects of texts and whole numbers whose keys stand in order: of these any writer
-    makes the same bytes, and the fastest one does.
+    Its long lists hold texts, and objects of texts and integers with sorted keys, for which every writer produces the
+    same bytes, so the fastest one is used.
     """
     short, report, explain = dict(wire["short_term"]), dict(wire["budget_report"]), dict(wire["explain"])
     for part, names in (
@@ -228,13 +228,13 @@ def _written(rows: Sequence[Any]) -> Written:
     return Written(to_json(rows).decode())
 
 
-# -- the order of worth, and the limits ---------------------------------------------------------------
+# -- order of value, and limits -------------------------------------------------------------------------
 
 
 def _offers(admission: Admission, notes: Explanation) -> list[Offer]:
-    """Everything that may stand in the packet, in the order in which it is given room.
+    """All offers for the packet, in allocation order.
 
-    What has a share of its own comes again behind the rest, without it: nothing stays out while room is free.
+    Those with a share of their own are offered again after the rest, without it, so that no room is left unused.
     """
     facts = offer_facts(admission, notes)
     summary = offer_summary(admission, notes)
@@ -288,7 +288,7 @@ def _limits(admission: Admission, pricer: Pricer) -> tuple[Limits, Floors]:
 
 
 def _tightened(limits: Limits, usage: Usage, budget: PacketBudget) -> Limits | None:
-    """Narrower limits where the page as a whole, or a section, counts for more than it may; None where it fits."""
+    """Narrower limits if the page or a section exceeds its budget; None if it fits."""
     for section in SECTIONS:
         excess = usage.alone[section] - getattr(budget.per_section, section)
         if excess > 0:
@@ -304,11 +304,11 @@ _MARK = re.compile(r"\[[1-9][0-9]{0,2}\]")
 
 
 class Usage:
-    """The counted page: sections and overhead add up to `total`, which is what the counter says of the whole text."""
+    """The token counts of a page: sections and overhead add up to `total`, the count of the whole text."""
 
     def __init__(self, alone: dict[Section, int], whole: int) -> None:
         self.alone = alone
-        """Each section counted by itself: what its cap is held against."""
+        """Each section counted alone, for comparison with its cap."""
         self.total = whole
         self.sections = _shrunk(alone, whole)
         self.overhead = whole - sum(self.sections.values())
@@ -318,13 +318,13 @@ class Usage:
 
 
 def _shrunk(alone: dict[Section, int], whole: int) -> dict[Section, int]:
-    """Parts can count for more than their whole (an estimate's margin, a merge over a seam): then they share it."""
+    """Scale parts that add up to more than the whole, due to estimates or merges across boundaries."""
     parts = sum(alone.values())
     if parts <= whole:
         return alone
     shared = {section: count * whole // parts for section, count in alone.items()}
     rest = whole - sum(shared.values())
-    for section in sorted(alone, key=lambda each: -alone[each]):  # at most one each: rounding cost no more
+    for section in sorted(alone, key=lambda each: -alone[each]):  # at most one each, for rounding
         if rest and shared[section] < alone[section]:
             shared[section] += 1
             rest -= 1
@@ -332,7 +332,7 @@ def _shrunk(alone: dict[Section, int], whole: int) -> dict[Section, int]:
 
 
 def measure(page: Page, counter: TokenCounter) -> Usage:
-    """Count each section and the whole of a page. No text costs nothing."""
+    """Count each section and the whole of a page. An empty text costs nothing."""
     if all(map(_starts_apart, chain.from_iterable(page.lines.values()))):
         if adds_lines(counter):
             alone = {section: _sum_of(page.lines[section], counter.count_many) for section in SECTIONS}
@@ -352,12 +352,12 @@ def measure(page: Page, counter: TokenCounter) -> Usage:
 
 
 def _starts_apart(line: str) -> bool:
-    """Could nothing of this line be read as one with the line break before it?"""
+    """True if no tokenizer can merge this line's start with the preceding line break."""
     return line != "" and line[0] != "/" and not line[0].isspace()
 
 
 def _sum_of(lines: Sequence[str], count_many: Callable[[Sequence[str]], list[int]]) -> int:
-    """The sum over lines of a page, most of them known since they were priced: any mark counts for the same."""
+    """The sum over a page's lines, most of them already priced: all marks cost the same."""
     return sum(count_many([f"{_unmarked(line)}\n" for line in lines]))
 
 
@@ -371,12 +371,12 @@ R = TypeVar("R", bound=Record)
 
 
 def _made(kind: type[R], **given: Any) -> R:
-    """A record of values that are sound; fields that are not given are absent."""
+    """Build a record of valid values; omitted fields are absent."""
     return kind.unchecked({name: given.get(name) for name in kind.model_fields}, set(given))
 
 
 class _Draft:
-    """Turns an allocation into a packet without its explanation and its counts."""
+    """Converts an allocation into a packet without explanation and counts."""
 
     def __init__(self, admission: Admission, allocation: Allocation, conflicts: Sequence[JsonObject]) -> None:
         self._admission, self._conflicts = admission, conflicts
@@ -421,7 +421,7 @@ class _Draft:
         return [line.item for block in blocks for line in self._blocks[block]]
 
     def _short_term(self) -> ShortTerm:
-        """Lists that are empty are left out, as the document lets them."""
+        """Empty lists are omitted, as the document allows."""
         lists: dict[str, list[Any]] = {
             "key_quotes": [
                 each for shown in self._items("profile", "quotes") for each in _quotes(KeyQuote, "quote", shown)
@@ -462,13 +462,13 @@ class _Draft:
     # -- citations and notes --------------------------------------------------------------------------
 
     def _cited(self) -> dict[str, None]:
-        """The evidence ids that the packet names, in the order of the page."""
+        """The evidence ids that the packet names, in page order."""
         return dict.fromkeys(
             name for block in BLOCKS for line in self._blocks[block.name] for name in _evidence_of(line)
         )
 
     def _citations(self, cited: Iterable[str]) -> tuple[Citation, ...]:
-        """What is cited: after trimming none is left over and none is missing (MP-13)."""
+        """Citations of exactly the evidence that remains after trimming (MP-13)."""
         pool = self._admission.pool
         times = {line.evidence_id: line.ts for episode in pool.episodes for line in episode.lines}
         times |= {line.evidence_id: line.ts for line in pool.summary}
@@ -486,7 +486,7 @@ class _Draft:
             kind = "message"
         cited = {"id": name, "type": kind}
         if who:
-            cited["summary"] = who  # who said it: quotes have no field for a name
+            cited["summary"] = who  # the speaker: quotes have no field for a name
         if ts is not None and emitted_ts(ts) is not None:
             cited["ts"] = ts
         return _made(Citation, **cited)
@@ -507,19 +507,19 @@ class _Draft:
                 yield note | ({"superseded_by": superseded[name]} if superseded[name] in present else {})
 
     def _profile(self) -> JsonObject:
-        """The events whose quotes are the profile of the user, for whoever lays the packet out."""
+        """The events whose quotes form the user's profile, for renderers."""
         ids: list[JsonValue] = [shown.turn.id for shown in self._items("profile")]
         return {PROFILE: ids} if ids else {}
 
     def _excerpts(self) -> JsonObject:
-        """Which stretches of long results are quoted, and how long these are: what the page says of the rest."""
+        """The quoted stretches of long results and their sizes, for notes on the omitted rest."""
         shown: list[ShownTurn] = self._items("profile", "quotes", "window")
         held: JsonObject = {each.turn.id: excerpt_note(each.excerpt) for each in shown if each.excerpt is not None}
         return {EXCERPTS: held} if held else {}
 
 
 def _quotes(kind: type[R], text_field: str, shown: ShownTurn) -> list[R]:
-    """One quote; of a long result, one for each stretch: each is verbatim (MP-05)."""
+    """One quote, or for a long result one per stretch: each is verbatim (MP-05)."""
     turn = shown.turn
     dated = {"ts": turn.ts} if emitted_ts(turn.ts) is not None else {}
     texts = [shown.text] if shown.excerpt is None else [stretch.text for stretch in shown.excerpt.stretches]
@@ -527,7 +527,7 @@ def _quotes(kind: type[R], text_field: str, shown: ShownTurn) -> list[R]:
 
 
 def _evidence_of(line: AllocatedLine) -> Iterable[str]:
-    """The ids of the evidence that a line rests on."""
+    """The evidence ids of a line."""
     item = line.item
     if isinstance(item, ShownTurn):
         return (item.turn.id,)
@@ -608,12 +608,12 @@ def _determinism(admission: Admission, policy_digest: str, counter: TokenCounter
 
 
 def _with_marks(sheet: Sheet, marks: KnownMarks | None) -> Sheet:
-    """The sheet with the numbers that the session gave to evidence before."""
+    """The sheet with the numbers that the session already gave to evidence."""
     return sheet if marks is None else replace(sheet, known_marks=marks.numbers, next_mark=marks.next_number)
 
 
 def _explain(notes: Explanation, allocation: Allocation) -> None:
-    """Note of each candidate that was offered what became of it."""
+    """Record the fate of each offered candidate."""
     for line in allocation.lines:
         candidate = line.candidate
         notes.select(candidate.name, candidate.score, candidate.rules)
@@ -628,7 +628,7 @@ def _explain(notes: Explanation, allocation: Allocation) -> None:
 
 
 def _finished(packet: MemoryPacket, page: Page, usage: Usage, notes: Explanation) -> dict[str, Any]:
-    """The packet as plain data, with what was counted on its page and why everything is there or not."""
+    """The packet as plain data, with its counts and explanations."""
     report = packet.budget_report
     whole = packet.model_copy(
         update={

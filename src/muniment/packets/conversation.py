@@ -1,6 +1,6 @@
-"""Candidate lines of what was said: profile, summary, open questions, tool results, last turns, quotes.
+"""Candidate lines from the conversation: profile, summary, open questions, tool results, last turns, quotes.
 
-What is likely to be evidence comes before what the user said lately. A turn has one line, whoever offers it.
+Likely evidence comes before the user's recent turns. A turn has one line, regardless of the source offering it.
 """
 
 from __future__ import annotations
@@ -63,17 +63,17 @@ __all__ = [
 ]
 
 SETTLED, WINDOW = "summary", "last turns"
-"""Shares of the budget that the summary and the last turns draw from."""
+"""The budget pots of the summary and the last turns."""
 
 
 # -- the session's summary ----------------------------------------------------------------------------
 
 _SETTLED_FIRST = ("constraint", "given", "decision", "commitment")
-"""In this order what was settled is given its room; on the page it stands in the order said."""
+"""The allocation order of settled points; the page lists them in the order they were said."""
 
 
 class ShownLine(NamedTuple):
-    """A line of the summary in a packet, and as `rolling_summary` has it: with evidence ids."""
+    """A summary line in a packet, and its form in `rolling_summary` with evidence ids."""
 
     line: SessionLine
     text: str
@@ -81,7 +81,7 @@ class ShownLine(NamedTuple):
 
 
 def offer_summary(admission: Admission, notes: Explanation) -> list[Offer]:
-    """What was settled in the session, and the summary that the caller gave, the strongest first, then the newest."""
+    """The session's settled points and the caller's summary, strongest first, then newest."""
     fit: list[tuple[int, str, SessionLine]] = []
     names = names_of("summary", (line.evidence_id for line in admission.pool.summary))
     for at, (name, line) in enumerate(zip(names, admission.pool.summary, strict=True)):
@@ -118,7 +118,7 @@ def _summary_candidate(admission: Admission, name: str, line: SessionLine, at: i
 
     def shorten(fits: Fits, _: IsShown) -> tuple[ShownLine, Step] | None:
         if line.kind != "given":
-            return None  # half of a decision is another one
+            return None  # half of a decision is a different decision
         text = cut_text(line.text.strip(), lambda part: fits(shown(part)))
         return None if text is None else (shown(text), "raw→summary")
 
@@ -165,8 +165,8 @@ def _loop_line(loop: OpenLoop) -> str:
 
 
 def offer_tools(admission: Admission, notes: Explanation) -> list[Offer]:
-    """The newest results first, whole, else by reference alone; read in the order of the calls, so that an edit stands
-    below the failure that it was made for.
+    """The newest results first, whole or by reference only; shown in call order, so that an edit follows the failure
+    that prompted it.
     """
     offers: list[Offer] = []
     names = names_of("tool", (tool.ref for tool in admission.pool.tools))
@@ -218,7 +218,7 @@ def _tool_candidate(name: str, evidence: ToolEvidence, at: int) -> Candidate:
 
 
 def offer_window(admission: Admission, notes: Explanation) -> list[Offer]:
-    """The last turns, newest first, so that the oldest go when the room does. Off for a responder (MP-05)."""
+    """The last turns, newest first, so that the oldest are dropped first. Off for a responder (MP-05)."""
     offers: list[Offer] = []
     names = names_of("turn", (turn.id for turn in admission.pool.window))
     query = _folded(admission.request.query)
@@ -241,7 +241,7 @@ def offer_window(admission: Admission, notes: Explanation) -> list[Offer]:
 
 
 def offer_profile(admission: Admission, notes: Explanation) -> list[Offer]:
-    """What the profile chose, by the gate's scores, then the newest. Nothing of it is cut: it is short."""
+    """The profile's statements, by the gate's scores, then newest. They are short, so none is cut."""
     offers: list[tuple[int, Offer]] = []
     query = _folded(admission.request.query)
     names = names_of("profile", [each.turn.id for each in admission.pool.profile])
@@ -268,22 +268,23 @@ def offer_profile(admission: Admission, notes: Explanation) -> list[Offer]:
 
 
 class QuoteOffers(NamedTuple):
-    """The turns that may be quoted."""
+    """The quotable turns."""
 
     found: list[Offer]
-    """What a cue points at, then what the search found, by its chance of being evidence for the room it takes."""
+    """Turns that match a cue, then search hits by their probability of being evidence per room taken."""
     own: list[Offer]
-    """What the user said lately, newest first; turns of one word that counts ("Thanks!") come last."""
+    """The user's recent turns, newest first; those with one meaningful word ("Thanks!") last."""
 
 
 _RESULT_TOKENS = 160
-"""What a tool's result takes of a large budget while others wait: its lines that match stand first, and the rest comes
-back where room is left."""
+"""The tokens of a tool's result in a large budget while others wait: its matching lines come first, and the rest is
+offered again for remaining room.
+"""
 _WORDS_MIN, _SHORT_CHARS = 2, 80
 
 
 def offer_quotes(admission: Admission, notes: Explanation) -> QuoteOffers:
-    """The hits of the pool."""
+    """Offer the hits of the pool."""
     policy, hits = admission.policy, admission.pool.hits
     most = int(policy.quote_share * admission.request.budget.max_tokens)
     names = names_of("quote", [hit.turn.id for hit in hits])
@@ -314,7 +315,7 @@ def offer_quotes(admission: Admission, notes: Explanation) -> QuoteOffers:
         else:
             notes.omit(name, "weak_evidence")
     if not admission.request.query.strip():
-        for name, hit in found[policy.quotes_max :]:  # without a query nothing matches it
+        for name, hit in found[policy.quotes_max :]:  # without a query nothing matches
             if SAID_LATELY in hit.reasons:
                 own.append((name, hit))
             else:
@@ -341,10 +342,10 @@ def _has_few_words(text: str) -> bool:
 
 
 def worth_of(hit: HitCandidate, policy: ComposePolicy, result_tokens_max: float = math.inf) -> float:
-    """What a quote is worth for the room it takes: how likely it is evidence, and of a long one less than that.
+    """The value of a quote per room taken: its probability of being evidence, reduced for long ones.
 
-    Room is what the others go without: two short turns of a chance each tell more than a long one of the same chance.
-    A tool's result is shown by the lines that match: however long it is, it takes no more than `result_tokens_max`.
+    Room is taken from others: two short turns say more than a long one of the same probability. A tool's result is
+    shown by its matching lines: it never takes more than `result_tokens_max`.
     """
     tokens = len(hit.turn.text) / _CHARS_A_TOKEN
     if hit.turn.kind == "tool_result":
@@ -355,25 +356,25 @@ def worth_of(hit: HitCandidate, policy: ComposePolicy, result_tokens_max: float 
 
 
 _CHARS_A_TOKEN = 4
-"""About: the tokens of a hundred turns are not counted only to put them in order."""
+"""A rough estimate: the tokens of a hundred turns are not counted only to sort them."""
 
 
 def _carried(hit: HitCandidate) -> float:
-    """How many of the caller's cues a hit carries."""
+    """The number of the caller's cues that a hit matches."""
     return hit.parts.get(CUE_PART, 0.0)
 
 
 def cued_turns(admission: Admission) -> frozenset[str]:
-    """The turns that a cue points at."""
+    """The turns that match a cue."""
     return frozenset([hit.turn.id for hit in admission.pool.hits if _carried(hit)])
 
 
 def _newest_of_each(
     admission: Admission, named: list[tuple[str, HitCandidate]], notes: Explanation
 ) -> list[tuple[str, HitCandidate]]:
-    """Of turns that say the same, the newest in the place of the first: that it was said again says that it holds.
+    """Replace turns by their newest repetition: it shows that the statement still holds.
 
-    The user's own words make no room for somebody's echo of them.
+    The user's own words are not replaced by somebody else's repetition.
     """
     seen = Seen(admission.policy.near_duplicate)
     kept: dict[str, tuple[str, HitCandidate]] = {}
@@ -401,7 +402,7 @@ def _quote_candidate(admission: Admission, name: str, hit: HitCandidate, *, coun
     turn, day = hit.turn, _day(hit.turn.ts)
     newer = admission.superseded.get(turn.id)
     order = (_reversed(day), newer is not None, instant_order(turn.ts), turn.session_id, turn.seq, turn.id)
-    is_repeatable = counts_calls and turn.kind == "tool_result"  # where calls are counted, each is told
+    is_repeatable = counts_calls and turn.kind == "tool_result"  # if calls are counted, each is shown
     return _turn_candidate(
         admission,
         name,
@@ -449,7 +450,7 @@ def _turn_candidate(
         heading,
         shorten,
         after,
-        # Among the last turns a short answer stands where it was given, also the second time.
+        # Among the last turns a repeated short answer stays where it was given.
         voice if block != "window" or turn.kind == "tool_result" else "",
         _words_of,
     )
@@ -467,7 +468,7 @@ def _turn_line(admission: Admission, shown: ShownTurn) -> str:
 
 
 def _words_of(shown: ShownTurn) -> tuple[str, Words | None]:
-    """The text and its words; of a result, the call as well, and always the words of all of it."""
+    """The text and its words; for a result, always including the call and the full text."""
     turn = shown.turn
     is_known = shown.text is turn.text or turn.kind == "tool_result"
     return told_text(turn, shown.text), turn.words if is_known else read_words(shown.text)
@@ -477,7 +478,7 @@ _NO_SIGN = re.compile(r"[\W_]+")
 
 
 def _folded(text: str) -> str:
-    """A text without case, spaces and signs, for telling whether it is the question itself."""
+    """A text without case, spaces and punctuation, to detect the question itself."""
     return _NO_SIGN.sub("", text.casefold()) if len(text) < 10_000 else text
 
 
@@ -488,5 +489,5 @@ def _day(ts: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _reversed(day: str) -> tuple[int, ...]:
-    """Sorts days newest first, undated ones last."""
+    """A sort key for days, newest first, undated last."""
     return tuple(-ord(char) for char in day) if day != "undated" else (1,)

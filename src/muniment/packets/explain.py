@@ -1,4 +1,4 @@
-"""Why this and not that: every candidate is selected or omitted, once, and each step down is named."""
+"""Explanations: every candidate is selected or omitted, exactly once, and each shortening is named."""
 
 from __future__ import annotations
 
@@ -63,15 +63,15 @@ UNGATHERED_REASONS: frozenset[str] = frozenset(
         "unread",
     )
 )
-"""Why something that a store holds was not looked at: counted in `explain.filters.not_gathered`."""
+"""Reasons stored data was not gathered, counted in `explain.filters.not_gathered`."""
 BUDGET_REASONS: frozenset[str] = frozenset(("over_budget", "count_limit", "duplicate", "near_duplicate"))
-"""What the budget report lists as an omission; the others were never to be shown."""
+"""Omissions listed in the budget report; the others were never eligible."""
 
 _SPACE = re.compile(r"\s+")
 
 
 class Explanation:
-    """The fate of every candidate, and what the facts of a packet contradict."""
+    """The fate of every candidate, and the conflicts among a packet's facts."""
 
     def __init__(self) -> None:
         self._selected: dict[str, str] = {}
@@ -79,7 +79,7 @@ class Explanation:
         self._steps: dict[str, dict[str, str]] = {}
         self._rules_texts: dict[tuple[str, ...], str] = {}
         self.conflicts: list[dict[str, Any]] = []
-        """As they stand in `explain.conflicts`."""
+        """In the form of `explain.conflicts`."""
 
     def select(self, name: str, score: float, rules: tuple[str, ...]) -> None:
         rules_text = self._rules_texts.get(rules)
@@ -103,12 +103,12 @@ class Explanation:
 
     @property
     def omitted(self) -> list[dict[str, Any]]:
-        """What was left out, as it stands in `explain.omitted`."""
+        """Omissions, in the form of `explain.omitted`."""
         return list(self._omitted.values())
 
     @property
     def omissions(self) -> list[dict[str, Any]]:
-        """What was left out for want of room, as it stands in `budget_report.omissions`."""
+        """Omissions for lack of room, in the form of `budget_report.omissions`."""
         omitted = self._omitted.values()
         return [
             {"item": each["item"], "reason": each["reason"]} for each in omitted if each["reason"] in BUDGET_REASONS
@@ -116,7 +116,7 @@ class Explanation:
 
     @property
     def degradations(self) -> list[dict[str, str]]:
-        """What was shortened, as it stands in `budget_report.degradations`."""
+        """Shortenings, in the form of `budget_report.degradations`."""
         return list(self._steps.values())
 
 
@@ -124,7 +124,7 @@ class Explanation:
 
 
 def names_of(kind: str, ids: Iterable[str]) -> list[str]:
-    """`fact:f1` for each; an id that stands twice gets a number, so that no two candidates share a name."""
+    """`fact:f1` for each; a repeated id gets a number, so that no two candidates share a name."""
     names: dict[str, None] = {}
     for each in ids:
         name, number = f"{kind}:{each}", 2
@@ -135,7 +135,7 @@ def names_of(kind: str, ids: Iterable[str]) -> list[str]:
 
 
 def candidates_of(pool: Pool, purpose: Purpose) -> Iterator[tuple[str, str, str]]:
-    """Every candidate of a pool: its name, its kind, its id (of a unit of the working state, its part)."""
+    """Every candidate of a pool: its name, its kind, its id (for a unit of the working state, its part)."""
     if pool.working_state is not None:
         yield from ((unit.name, "state", unit.part) for unit in state_units(pool.working_state, purpose))
     listed = {

@@ -1,4 +1,4 @@
-"""The pool of one request: what the search found, what this session said, what the stores hold with their match."""
+"""Gather the pool of one request: search hits, this session's turns, and the stores' items with their match."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ __all__ = [
 
 TOKENS_A_HIT = 16
 HITS_MIN = 20
-"""No more hits are gathered than could fit: a line of a prompt takes this many tokens or more."""
+"""The minimum tokens of a prompt line, which bounds the number of useful hits."""
 LABELLED_TURNS_MAX = 50_000
-"""Turns whose labels are read for tags and entities: of a user who has more, the newest."""
+"""Maximum number of turns whose labels are read for tags and entities, newest first."""
 _OWN_MAX = 128
 _TOKENS_A_SHORT_TURN, _TOKENS_A_MARK = 8, 4
 _USER = role_number("user")
 _EPOCH_SECONDS = date(1970, 1, 1).toordinal() * 86_400
-"""Of 1970, as an `Instant` counts its seconds."""
+"""The epoch 1970 in the seconds of an `Instant`."""
 _PART_DIGITS = 6
 _HIT_FIELDS = set(HitCandidate.model_fields)
 
@@ -80,24 +80,24 @@ Mask = npt.NDArray[np.bool_]
 
 
 class CuedTurns(NamedTuple):
-    """What the cues make of the turns of an index, turn by turn."""
+    """The effect of cues on the turns of an index, turn by turn."""
 
     within: Mask | None
-    """May it be told at all? None where every turn may."""
+    """Mask of turns that may be shown; None for all."""
     in_range: Mask | None
-    """Does it lie within a time range that is a wall? None where there is no such range."""
+    """Mask of turns within a hard time range; None without such a range."""
     cues: Ints | None
-    """How many of the tags, entities, keywords, and of a soft range, it carries; None where nothing is asked for."""
+    """The number of cues (tags, entities, keywords, soft range) that each turn matches; None without cues."""
     out_of_window: int
     not_cued: int
     unread: int
-    """How many turns are kept out, and why."""
+    """Excluded turns, by reason."""
     unlabelled: Mask | None
-    """Were its labels left unread, of too many? None where those of every turn were read, or none was asked for."""
+    """Mask of turns whose labels were not read because there are too many; None if all or none were needed."""
 
     @property
     def first(self) -> Mask | None:
-        """Those that come before the others; None where none does."""
+        """Mask of preferred turns; None if there are none."""
         if self.cues is None:
             return None
         first = self.cues > 0 if self.within is None else (self.cues > 0) & self.within
@@ -105,7 +105,7 @@ class CuedTurns(NamedTuple):
 
 
 def read_cued(ctx: Context, reader: Reader, request: ComposeRequest, index: StoredIndex, cues: AskedCues) -> CuedTurns:
-    """Which turns the cues of a request let in, and which they put first."""
+    """The turns that a request's cues allow, and those they prefer."""
     in_range = _in_range(index.ts, cues) if cues.is_wall else None
     lifts = [_in_range(index.ts, cues)] if cues.has_range and cues.is_soft else []
     within = in_range
@@ -130,7 +130,7 @@ def read_cued(ctx: Context, reader: Reader, request: ComposeRequest, index: Stor
 
 
 def _in_range(ts: Ints, cues: AskedCues) -> Mask:
-    """By whole seconds: the composer looks at what was found once more, exactly."""
+    """By whole seconds; the composer checks hits again, exactly."""
     found = np.ones(len(ts), bool)
     if cues.start is not None:
         found &= ts >= cues.start.seconds - _EPOCH_SECONDS
@@ -142,7 +142,7 @@ def _in_range(ts: Ints, cues: AskedCues) -> Mask:
 def _carrying(
     ctx: Context, reader: Reader, request: ComposeRequest, index: StoredIndex, cues: AskedCues
 ) -> tuple[Mask, Mask | None]:
-    """The turns that carry a tag or an entity as a label, or say an entity; and those whose labels were not read."""
+    """The turns with a tag or entity as a label, or an entity in their text; and those with unread labels."""
     ids = index.ids()
     read = ids
     unlabelled: Mask | None = None
@@ -172,21 +172,21 @@ def _saying(index: StoredIndex, words: Sequence[str]) -> Mask:
 
 
 class Hits(NamedTuple):
-    """Turns that may be quoted, and how many were not gathered, by reason."""
+    """Quotable turns, and the number not gathered, by reason."""
 
     hits: tuple[HitCandidate, ...]
     ordinals: tuple[int, ...]
-    """Of the hits, by the index."""
+    """The hits' ordinals in the index."""
     not_gathered: NotGathered
     eligible: Mask | None = None
-    """Of every turn: was there a reason to show it? None where there was for all, or nothing was asked."""
+    """Mask of turns with a reason to be shown; None for all, or without a query."""
 
     def at(self, ordinal: int) -> HitCandidate | None:
         """The hit of a turn, by its ordinal."""
         return self.hits[self.ordinals.index(ordinal)] if ordinal in self.ordinals else None
 
     def marked(self, newest: frozenset[int]) -> Hits:
-        """With the reason `SAID_LATELY` for the hits that are among these turns."""
+        """The hits, with the reason `SAID_LATELY` added to those among these turns."""
         hits = [
             hit.model_copy(update={"reasons": (*hit.reasons, SAID_LATELY)}) if ordinal in newest else hit
             for ordinal, hit in zip(self.ordinals, self.hits, strict=True)
@@ -194,7 +194,7 @@ class Hits(NamedTuple):
         return self._replace(hits=tuple(hits))
 
     def followed_by(self, hits: Mapping[int, HitCandidate]) -> Hits:
-        """With these hits, none of which is here, behind the others."""
+        """The hits followed by these new ones."""
         every = (*self.hits, *hits.values())
         return Hits(every, (*self.ordinals, *hits), self._counted_without(list(hits)), self.eligible)
 
@@ -214,7 +214,7 @@ def find_hits(
     index: StoredIndex,
     cued: CuedTurns,
 ) -> Hits:
-    """What the search finds for what is asked, where the cues let it look; without a question, the newest there."""
+    """Search for the query within the turns that cues allow; without a query, return the newest."""
     reasons = {"out_of_window": cued.out_of_window, "not_cued": cued.not_cued, "unread": cued.unread}
     inside = len(index) - sum(reasons.values())
     eligible: Mask | None = None
@@ -240,7 +240,7 @@ def _searched(
     index: StoredIndex,
     cued: CuedTurns,
 ) -> tuple[dict[int, HitCandidate], Reach]:
-    """The hits by ordinal, best first, and which turns there was a reason to show."""
+    """The hits by ordinal, best first, and the reach of the search."""
     k = min(policy.compose.candidates_max, max(HITS_MIN, request.budget.max_tokens // TOKENS_A_HIT))
     reach = Reach()
 
@@ -288,11 +288,11 @@ def _hit(found: FoundTurn, cued: CuedTurns, asked: str) -> HitCandidate:
 def with_newest_own(
     ctx: Context, reader: Reader, request: ComposeRequest, index: StoredIndex, cued: CuedTurns, found: Hits
 ) -> Hits:
-    """The hits, and behind them the newest turns of the user's own: they fill the room that nothing else needs."""
+    """The hits, followed by the user's newest turns, which fill otherwise unused room."""
     own = index.role == _USER
     among = own if cued.within is None else own & cued.within
     newest = index.newest(among, min(_OWN_MAX, request.budget.max_tokens // _TOKENS_A_SHORT_TURN))
-    room = np.cumsum(index.length[newest] + _TOKENS_A_MARK)  # some are said twice, or cannot be shown
+    room = np.cumsum(index.length[newest] + _TOKENS_A_MARK)  # some are repeated or cannot be shown
     newest = newest[: 1 + int(np.searchsorted(room, 2 * request.budget.max_tokens))]
     ids = {each: index.id(each) for each in newest if each not in found.ordinals}
     turns = turns_by_id(ctx, reader, request.scope.tenant_id, list(ids.values()), is_asked_later=True)
@@ -314,7 +314,7 @@ def with_newer_results(
     found: Hits,
     outdated: Mapping[str, str],
 ) -> Hits:
-    """Add to the hits the newer call of each one that no longer holds: neither is shown without it."""
+    """Add the newer call for each outdated hit: neither is shown without it."""
     held = {hit.turn.id for hit in found.hits}
     scores = {outdated[hit.turn.id]: hit.score for hit in reversed(found.hits) if hit.turn.id in outdated}
     missing = [id_ for id_ in scores if id_ not in held]
@@ -347,7 +347,7 @@ def _newest(
     cued: CuedTurns,
     chosen: Mask | None,
 ) -> dict[int, HitCandidate]:
-    """Nothing is asked, but a cue points at turns: the newest of them, by ordinal."""
+    """The newest turns that match a cue, by ordinal, when there is no query."""
     if chosen is None:
         return {}
     newest = index.newest(chosen, count)
@@ -364,39 +364,39 @@ def _newest(
 
 
 EPISODE_SESSIONS = 4
-"""Sessions that give an episode for their hits, where there is room for so many."""
+"""Sessions that give an episode for their hits, if there is room."""
 RECENT_SESSIONS = 2
-"""Sessions that give one for being the latest."""
+"""Sessions that give an episode for being the latest."""
 TOKENS_AN_EPISODE = 60
-"""An episode worth its place takes about so many tokens."""
+"""Approximate tokens of a useful episode."""
 CHARS_A_TOKEN = 4
 TOKENS_A_QUOTE = 30
-"""About what a quote takes."""
+"""Approximate tokens of a quote."""
 FRESH_MIN = 2
-"""Turns that will hardly be quoted, without which a stretch says little of its own."""
+"""The number of turns unlikely to be quoted without which a stretch adds little."""
 AROUND = 3
 """An episode begins this many turns before the best hit."""
 AROUND_MAX = 16
-"""Turns of which an episode is formed."""
+"""Maximum number of turns in an episode."""
 TIGHT_AROUND, TIGHT_MAX = 1, 4
-"""The same of an episode that has little room: what the hit answers, and what it is answered."""
+"""The same for an episode with little room: the hit with the turns before and after it."""
 _NEVER = np.iinfo(np.int64).min
 _SET = set(EpisodeCandidate.model_fields)
 
 
 class Episodes(NamedTuple):
-    """Episodes, best first, and how many sessions gave none, by reason."""
+    """Episodes, best first, and the number of sessions without one, by reason."""
 
     episodes: tuple[EpisodeCandidate, ...]
     not_gathered: NotGathered
 
 
 class _Sessions(NamedTuple):
-    """The other sessions of a user that have turns, by number of the index."""
+    """A user's other sessions with turns, by session number of the index."""
 
     held: int
     open: Ints
-    """Those that the cues leave, latest first."""
+    """Those that the cues allow, latest first."""
     out_of_window: int
     not_cued: int
     unread: int
@@ -445,14 +445,14 @@ def gather_episodes(
 
 
 class _Reach(NamedTuple):
-    """From how many sessions with hits, and how many in all, episodes are formed, and of which turns each."""
+    """The number of sessions with hits, and in all, that give episodes, and the turns of each."""
 
     matched: int
     sessions: int
     before: int
     turns: int
     quotes: int
-    """So many hits will be quoted, or more."""
+    """The minimum number of hits that will be quoted."""
 
     @property
     def is_tight(self) -> bool:
@@ -460,7 +460,7 @@ class _Reach(NamedTuple):
 
 
 def _reach(request: ComposeRequest, policy: ComposePolicy, hits: Sequence[HitCandidate]) -> _Reach:
-    """Where the hits alone would fill the budget, only as many as the floor of episodes has room for."""
+    """If the hits alone would fill the budget, only as many as the floor of episodes has room for."""
     budget = request.budget
     if sum([len(hit.turn.text) for hit in hits]) < CHARS_A_TOKEN * budget.max_tokens:
         return _Reach(EPISODE_SESSIONS, EPISODE_SESSIONS + RECENT_SESSIONS, AROUND, AROUND_MAX, 0)
@@ -470,7 +470,7 @@ def _reach(request: ComposeRequest, policy: ComposePolicy, hits: Sequence[HitCan
 
 
 def _sessions(index: StoredIndex, here: int | None, said_by: int, cued: CuedTurns) -> _Sessions:
-    """By when something was last said in them up to a moment, as far as the cues let it be told."""
+    """Sessions by the time of their last turn up to a moment, within the cues."""
     whole, order = index.kept("session ends", lambda: _latest_first(_ends(index, None)))
     held = len(order) - (here is not None)
     if cued.within is None and (not len(order) or int(whole[order[0]]) <= said_by):
@@ -490,7 +490,7 @@ def _sessions(index: StoredIndex, here: int | None, said_by: int, cued: CuedTurn
     if cued.unlabelled is not None and cued.unread:
         hidden = cued.unlabelled if cued.in_range is None else cued.unlabelled & cued.in_range
         unread = int(np.count_nonzero(others & ~is_left & (_ends(index, hidden) > _NEVER)))
-    if len(ends) and int(ends.max()) > said_by:  # asked about an earlier moment
+    if len(ends) and int(ends.max()) > said_by:  # a question about an earlier moment
         until = index.ts <= said_by
         ends = _ends(index, until if cued.within is None else until & cued.within)
     latest = _latest_first(np.where(others, ends, _NEVER))[1]
@@ -498,13 +498,13 @@ def _sessions(index: StoredIndex, here: int | None, said_by: int, cued: CuedTurn
 
 
 def _latest_first(ends: Ints) -> tuple[Ints, Ints]:
-    """The ends of sessions, and the numbers of those that have one, latest first."""
+    """The end times of sessions, and the numbers of those with one, latest first."""
     (numbers,) = (ends > _NEVER).nonzero()
     return ends, numbers[np.lexsort((-numbers, -ends[numbers]))]
 
 
 def _ends(index: StoredIndex, among: Mask | None) -> Ints:
-    """For each session when the last of its turns was said, of those that are meant; never, where none is."""
+    """The time of each session's last turn among those masked, or a minimum value if there is none."""
     ends = np.full(len(index.session_ids), _NEVER)
     if among is None:
         np.maximum.at(ends, index.session, index.ts)
@@ -516,9 +516,7 @@ def _ends(index: StoredIndex, among: Mask | None) -> Ints:
 def _around(
     index: StoredIndex, best: Mapping[int, int], found: Hits, cued: CuedTurns, reach: _Reach
 ) -> dict[int, Sequence[int]]:
-    """By session, the turns around its best hit. Where there is little room, sessions first of which not everything
-    will be quoted anyway.
-    """
+    """The turns around each session's best hit. With little room, prefer sessions not fully quoted anyway."""
     likely = frozenset(found.ordinals[: reach.quotes]) if reach.is_tight else frozenset()
     stretches: dict[int, Sequence[int]] = {}
     told_already: dict[int, Sequence[int]] = {}
@@ -538,7 +536,7 @@ def _around(
 
 
 def _end(index: StoredIndex, session: int, said_by: int, within: Mask | None) -> Sequence[int]:
-    """The last turns of a session, up to a moment, and as far as the cues leave them."""
+    """The last turns of a session up to a moment, within the cues."""
     begin, end = index.session_span(session)
     is_meant = index.ts[begin:end] <= said_by
     if within is not None:
@@ -560,7 +558,7 @@ def _formed(
     cues: AskedCues,
     stretches: Iterable[Sequence[int]],
 ) -> list[EpisodeCandidate]:
-    """The episodes of stretches that have something to say; nothing of what lies outside a time range."""
+    """The non-empty episodes of stretches, within the time range."""
     tenant_id = request.scope.tenant_id
     ids = [[index.id(ordinal) for ordinal in stretch] for stretch in stretches]
     flat = [id_ for stretch in ids for id_ in stretch]
@@ -586,17 +584,17 @@ def _backwards(text: str) -> tuple[int, ...]:
 
 
 SESSION_TURNS = 60
-"""How far back in this session open questions are looked for."""
+"""Turns of this session searched for open questions."""
 TOOL_CHARS_MAX = 200
 _WROTE = term_hash(did(WRITE))
 """The mark of a call that changed, created or ended something."""
 _ACTED_READ = 4
-"""Of such calls before the last turns so many times those that may be told are looked at: some say the same."""
+"""The number of such calls examined, as a multiple of those that may be shown; some are repetitions."""
 _TOOL = ROLES.index("other")
-"""Of turns, only a tool's result has another role than user and assistant."""
+"""Among turns, only a tool's result has a role other than user and assistant."""
 
 _WISH_MIN = 170
-"""From this score of the gate on a standing wish leads a packet: tasks and remarks score less, plain wishes 198 or
+"""From this wish score on, a standing wish comes first in a packet: tasks and remarks score less, plain wishes 198 or
 more.
 """
 
@@ -606,9 +604,10 @@ T = TypeVar("T")
 def gather_pool(
     ctx: Context, reader: Reader, request: ComposeRequest, policy: Policy, opening: Mapping[str, Any] | None = None
 ) -> Pool:
-    """Everything the composer may choose from. Whoever keeps what is made of it asks whether it was forgotten.
+    """Gather everything the composer may choose from. A caller that keeps the result must check that nothing was
+    forgotten.
 
-    `opening` is what a run is started with that has not written yet.
+    `opening` is the start data of a run that has not written yet.
     """
     scope, cues = request.scope, AskedCues(request.cues)
     asked = " ".join(part for part in (request.query, *cues.keywords) if part)[:QUERY_CHARS_MAX]
@@ -634,7 +633,7 @@ def gather_pool(
     if not request.exclude_session:
         session = _last(ctx, reader, request, _in_session(request, scope.session_id), SESSION_TURNS)
     window = session[-policy.compose.window_turns :] if policy.compose.window_turns else session[:0]
-    about = {hit.turn.id: hit.turn for hit in found.hits}  # of a long result, what matches the query
+    about = {hit.turn.id: hit.turn for hit in found.hits}  # for a long result, the parts that match the query
     summary = () if request.exclude_session else summary_lines(reader, scope)
     profile = _profile(ctx, reader, request, policy)
     results = _key_results(ctx, reader, request, policy.compose, index, session, outdated)
@@ -698,12 +697,12 @@ def _profile(ctx: Context, reader: Reader, request: ComposeRequest, policy: Poli
 
 
 def _within(turns: list[ReadTurn], cues: AskedCues) -> list[ReadTurn]:
-    """The turns that a time range leaves: an open question has no time of its own."""
+    """The turns within a time range, since an open question has no time of its own."""
     return [read for read in turns if cues.bars(read.turn.ts) is None] if cues.is_wall else turns
 
 
 def _beside(index: StoredIndex, session_id: str, window: int, tools: int) -> Iterator[NotGathered]:
-    """What this session holds besides its last turns and the last results of tools."""
+    """Counts of this session's turns and results beyond the gathered ones."""
     here = index.session_number(session_id)
     if here is None:
         return
@@ -726,7 +725,7 @@ def _last(
 
 
 def _gleaned(ctx: Context, tenant_id: str, read: Callable[[Sequence[ReadTurn]], T], turns: Sequence[ReadTurn]) -> T:
-    """What follows from these turns alone: read once, as long as they are the ones."""
+    """The result of `read` for these turns, cached until they change."""
     return ctx.cache(TurnCache).glean(read.__name__, tenant_id, (each.turn.id for each in turns), lambda: read(turns))
 
 
@@ -743,11 +742,11 @@ def _key_results(
     session: Sequence[ReadTurn],
     outdated: Mapping[str, str],
 ) -> list[ReadTurn]:
-    """Choose the results of this session that a packet shows, newest first: the newest one, the newest of the calls
-    that changed something, however long ago, then the newest of all that still hold.
+    """Choose the results of this session to show, newest first: the newest one, the newest calls that changed
+    something, however old, then the newest of all that still hold.
 
-    Who goes on with the work sees what was looked at last among the last turns. What was done is seen here alone.
-    Nothing is fetched for it: an old result that lies outside of its row is not told.
+    The last turns already show recent reads; changes are shown only here. Nothing is fetched for it: an old result
+    stored outside its row is skipped.
     """
     count = policy.tool_evidence_max
     recent = [read for read in reversed(session) if read.turn.kind == "tool_result" and read.turn.id not in outdated]
@@ -796,13 +795,13 @@ class Stores(NamedTuple):
     procedures: tuple[ProcedureCandidate, ...]
     insights: tuple[InsightCandidate, ...]
     not_gathered: tuple[NotGathered, ...] = ()
-    """What lies there for others, or no longer stands, counted."""
+    """Items of other scopes and items no longer in force, counted."""
 
 
 def load_stores(reader: Reader, scope: Scope, policy: FactPolicy, wanted: Wanted = NOTHING, words: str = "") -> Stores:
-    """What this run can see of facts, procedures and insights: its user's, and what the agent and the tenant share.
+    """The facts, procedures and insights visible to this run: its user's, and those shared by the agent and the tenant.
 
-    `words` are of cues that facts may say, besides the query.
+    `words` come from cues that facts may match, besides the query.
     """
     kinds = {"user": ("procedure", "insight")}
     items = [
@@ -834,14 +833,14 @@ def load_stores(reader: Reader, scope: Scope, policy: FactPolicy, wanted: Wanted
 
 
 def _older_facts(gathered: int) -> NotGathered:
-    """That there are more facts than are read for a request, which nobody counts."""
+    """A note that there are more facts than a request reads, in unknown number."""
     return NotGathered.unchecked(
         {"kind": "facts", "held": None, "gathered": gathered, "reasons": {"count_limit": None}}
     )
 
 
 def _is_of_both(item: Item) -> bool:
-    """Is it a user's with one agent? Such a one is no level that a run inherits from."""
+    """True for an item of one user with one agent, which is no level that a run inherits from."""
     return item.user_id is not None and item.agent_id is not None
 
 
@@ -862,7 +861,7 @@ def _fact_candidate(found: FoundFact, policy: FactPolicy) -> FactCandidate:
 
 
 def _procedures(items: Iterable[Item], wanted: Wanted) -> list[ProcedureCandidate]:
-    """Procedures that were not retired, of every task type and level: by priority, usage, match, age (MP-10)."""
+    """Procedures not retired, of every task type and level: by priority, usage, match, age (MP-10)."""
     found: list[tuple[tuple[float, ...], ProcedureCandidate]] = []
     for item in items:
         if _is_of_both(item):

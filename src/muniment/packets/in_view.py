@@ -1,11 +1,11 @@
-"""What a packet adds to the packets that a model still has before it.
+"""Incremental packets: the part of a packet that earlier packets still in view do not show.
 
-A provider bills a repeated prompt prefix at about a tenth of the price, so a packet that was sent stays where it was
-sent, and the next one says only what is new. The whole packet is composed each time; only its rendering differs
+A provider bills a repeated prompt prefix at about a tenth of the price, so a sent packet stays in place, and the next
+one adds only new lines. The whole packet is composed each time; only its rendering differs
 (`docs/decisions/0058-what-memory-costs.md`).
 
-    page = page_beside(packet, [first.text, second.text])      # pure: what these pages do not say
-    views = read_views(ctx, reader, scope, build_ids)          # which of these builds may still be shown
+    page = page_beside(packet, [first.text, second.text])      # pure: the lines missing on these pages
+    views = read_views(ctx, reader, scope, build_ids)          # the builds that may still be shown
 """
 
 from __future__ import annotations
@@ -44,10 +44,11 @@ __all__ = [
 ]
 
 CHANCE_MIN = 0.2
-"""If evidence for the question is less likely than this, no quotes are added: what is known of the user was sent first.
-Measured in `benchmarks/cost`."""
+"""If evidence for the question is less likely than this, no quotes are added: user facts were sent first. Measured in
+`benchmarks/cost`.
+"""
 SHARE_MIN = 0.1
-"""A quote that is less likely than this share of the likeliest is not added either."""
+"""A quote whose probability is below this share of the best one is not added either."""
 _QUOTED: tuple[BlockName, ...] = ("profile", "quotes", "window")
 _WEAK: tuple[BlockName, ...] = ("quotes", "episodes")
 _SELECTED = re.compile(r"(\S+) score=(\S+) rules=")
@@ -56,14 +57,14 @@ _MARK = re.compile(r"\[(\d{1,9})\]")
 _TODAY = re.compile(r"(?m)^Today is .*$")
 
 
-# -- a page beside earlier ones -----------------------------------------------------------------------
+# -- a page after earlier ones --------------------------------------------------------------------------
 
 
 def page_beside(packet: MemoryPacket, in_view: Sequence[str]) -> Page:
-    """Return the lines of a packet that pages in view do not hold, under their headings; an empty page if there are
-    none. Without pages in view it is the whole page.
+    """Return the lines of a packet missing on the pages in view, under their headings; an empty page if there are none.
+    Without pages in view it is the whole page.
 
-    A line that changed is shown again, behind the one it corrects. Marks keep their numbers.
+    A changed line is shown again, after the one it corrects. Marks keep their numbers.
     """
     sheet = sheet_of(packet)
     page = lay_out(sheet)
@@ -93,19 +94,19 @@ def page_beside(packet: MemoryPacket, in_view: Sequence[str]) -> Page:
 
 
 def shown_marks(text: str, marks: Mapping[str, str]) -> dict[str, str]:
-    """Return the marks that stand in a text, of those that a packet has."""
+    """Return the packet's marks that occur in a text."""
     numbers = set(_MARK.findall(text))
     return {number: id_ for number, id_ in marks.items() if number in numbers}
 
 
 class _Earlier:
-    """Pages in view, oldest first, to be asked whether they hold a line."""
+    """Pages in view, oldest first, searchable by line."""
 
     def __init__(self, pages: Sequence[str]) -> None:
         self._text = "\n" + "\n".join(pages) + "\n"
         days = _TODAY.findall(self._text)
         self.today = days[-1] if days else None
-        """The day that the model was told last."""
+        """The last date given to the model."""
         self._quotes: dict[str, list[str]] = {}
         for page in pages:
             found = [*_MARKED.finditer(page)]
@@ -117,14 +118,14 @@ class _Earlier:
         return f"\n{line}\n" in self._text
 
     def has_quote(self, number: str, words: str) -> bool:
-        """Were these words, or more of the same turn, shown under this mark?"""
+        """True if these words, or more of the same turn, were shown under this mark."""
         return any(words in shown for shown in self._quotes.get(number, ()))
 
 
 def _added(
     name: BlockName, sheet: Sheet, lines: Sequence[str], earlier: _Earlier, weak: Container[str], page: Page
 ) -> Iterator[str]:
-    """The lines of a block that are new; the heading of a day only above a new line."""
+    """The new lines of a block; the heading of a day only above a new line."""
     if name == "summary":
         yield from (line for text in lines for line in text.split("\n") if not earlier.has_line(line))
         return
@@ -147,16 +148,16 @@ def _added(
 
 
 def _is_shown(quote: Quoted, number: str, sheet: Sheet, earlier: _Earlier) -> bool:
-    """Do earlier pages show as much of this turn? One that is superseded since is shown again, with its note."""
+    """True if earlier pages show as much of this turn. One superseded since is shown again, with its note."""
     if quote.excerpt is not None or quote.evidence_id in sheet.superseded:
         return False
     return earlier.has_quote(number, quoted(dated(quote.text, quote.said_at)))
 
 
 def _weak_items(packet: MemoryPacket) -> frozenset[str]:
-    """The quotes and episodes that are hardly evidence for the question, by what the packet says of their chances.
+    """The quotes and episodes that are unlikely evidence for the question, by the packet's probabilities.
 
-    What cues ask for is shown as it is.
+    Items requested by cues are exempt.
     """
     evidence = packet.explain.filters.get("evidence")
     chance = evidence.get("chance") if isinstance(evidence, Mapping) else None
@@ -173,18 +174,18 @@ def _weak_items(packet: MemoryPacket) -> frozenset[str]:
 
 
 class ViewedBuild(NamedTuple):
-    """A build whose text is still before the model."""
+    """A build whose text the model still sees."""
 
     id: str
     text: str
     marks: dict[str, str]
-    """Those of its own text."""
+    """The marks of its own text."""
     facts: dict[str, tuple[str, Any]]
     """The facts on its page, by id: key and value."""
 
 
 class KeptViews:
-    """Builds that were read to be seen beside others. A build does not change. Thread-safe."""
+    """Cache of builds read for comparison. Builds are immutable. Thread-safe."""
 
     def __init__(self, count_max: int = 2_048) -> None:
         self._held: OrderedDict[tuple[str, str], ViewedBuild] = OrderedDict()
@@ -216,9 +217,9 @@ class _Alive(NamedTuple):
 
 
 def read_views(ctx: Context, reader: Reader, scope: Scope, build_ids: Sequence[str]) -> list[ViewedBuild]:
-    """Return those of these builds that may still be shown, in the order given.
+    """Return the builds that may still be shown, in the given order.
 
-    Left out are builds of another user or session, and those of which something was forgotten.
+    Builds of other users or sessions, and those with forgotten content, are omitted.
     """
     if not build_ids:
         return []
@@ -248,10 +249,10 @@ def _read_view(item: Item) -> ViewedBuild:
 
 
 def still_true(reader: Reader, views: Sequence[ViewedBuild], packet: Mapping[str, Any]) -> list[ViewedBuild]:
-    """Leave out the pages that show a fact which no longer holds, unless a later page corrects it.
+    """Drop the pages that show a fact no longer in force, unless a later page corrects it.
 
-    A correction follows what it corrects. A fact that was taken back, with nothing in its place, has no line that could
-    follow; its page is taken out of view, and the next one says again what of it still holds.
+    A correction follows what it corrects. A fact retracted without replacement has no line that could follow; its page
+    is removed from view, and the next one repeats the lines that still hold.
     """
     held = {fact_id: value for view in views for fact_id, value in view.facts.items()}
     outdated = {fact_id for fact_id, (_, value) in held.items() if not _holds(reader, fact_id, value)}
@@ -273,7 +274,7 @@ def _holds(reader: Reader, fact_id: str, value: Any) -> bool:
 
 
 class LineInView(Record):
-    """A line that was before the model with a build: since when, and from which packet."""
+    """A line visible to the model: since when, and from which packet."""
 
     mark: str
     evidence_id: str
@@ -284,7 +285,7 @@ class LineInView(Record):
 
 
 def explain_view(ctx: Context, tenant_id: str, build_id: str) -> list[LineInView]:
-    """Return the cited lines that were before the model with a build, oldest packet first, then in reading order."""
+    """Return the cited lines visible to the model with a build, oldest packet first, then in reading order."""
     own = ctx.engine.read(tenant_id, lambda reader: latest(reader, build_id))
     if own is None or own.kind != "build" or own.body is None:
         raise NotFound(f"no build {build_id!r:.80} in this store", path="$.build_id")
@@ -311,7 +312,7 @@ def _cited_lines(item: Item) -> Iterator[LineInView]:
 
 
 def union_marks(views: Iterable[ViewedBuild], own: Mapping[str, str]) -> dict[str, str]:
-    """Return what each mark before the model names: those of the pages in view, and those of the new one."""
+    """Return the target of each mark visible to the model: those of the pages in view, and of the new one."""
     found: dict[str, str] = {}
     for view in views:
         found |= view.marks

@@ -1,6 +1,6 @@
-"""One page of text for one purpose: what changes least first, marks numbered as they appear.
+"""Lay out one page of text for one purpose: most stable content first, marks numbered in order of appearance.
 
-What stands on it comes as a `Sheet`: the composer makes one of what it has placed, `sheet_of` one of a packet.
+The input is a `Sheet`: the composer makes one from its allocation, `sheet_of` from a packet.
 """
 
 from __future__ import annotations
@@ -83,39 +83,39 @@ __all__ = [
 ]
 
 PROFILE = "profile"
-"""Where `explain.filters` names the events whose quotes are the profile of the user."""
+"""The key of `explain.filters` for the events whose quotes form the user's profile."""
 EXCERPTS = "excerpts"
-"""Where `explain.filters` says, by evidence id, which stretches of a long result are quoted."""
+"""The key of `explain.filters` for the quoted stretches of long results, by evidence id."""
 MARKS = "marks"
-"""Where a packet keeps what each mark of its page refers to: in `explain.determinism`, which is open."""
+"""The key of a packet's mark table in `explain.determinism`, which is open."""
 ANSWER_MARKS = "answer_marks"
-"""Where a packet keeps what the marks of answers in it named on the pages that they were given for."""
+"""The key of a packet's table of marks in earlier answers, with their targets."""
 _NUMBER = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The text, what each mark on it refers to, and the lines of each section (headings included)."""
+    """The text, the target of each mark on it, and the lines of each section (headings included)."""
 
     text: str
     marks: dict[str, str]
     lines: dict[Section, list[str]]
-    """Each without the line break that ends it; a turn's may have more within."""
+    """Each without its final line break; a turn's line may contain others."""
     opening: list[str]
-    """The lines that belong to no section."""
+    """The lines outside all sections."""
     stable_chars: int
-    """How much of the text stands before the day: what the pages of a session have in common, as far as they do."""
+    """The length of the text before the date line: the prefix that pages of a session tend to share."""
     blocks: Mapping[BlockName, list[str]] = field(default_factory=dict)
     """The same lines by block, headings included."""
 
 
 def joined(lines: Iterable[str]) -> str:
-    """Lines as they stand on a page."""
+    """Join lines as on a page."""
     return "".join([f"{line}\n" for line in lines])
 
 
 class Quoted(NamedTuple):
-    """Words of an event, under the name or the role of who said them."""
+    """Quoted words of an event, under the name or role of the speaker."""
 
     evidence_id: str
     who: str
@@ -123,21 +123,23 @@ class Quoted(NamedTuple):
     ts: str | None
     role: str = "user"
     excerpt: Excerpt | None = None
-    """Of a long result that is not shown whole: its stretches."""
+    """The stretches of a partly shown long result."""
 
     @property
     def said_at(self) -> str | None:
-        """When it was said, if a user said it. An assistant writes drafts and examples, a tool reports other days."""
+        """The time of a user's message; None otherwise. An assistant writes drafts and examples, a tool reports other
+        days.
+        """
         return self.ts if self.role == "user" else None
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """What may stand on a page, in reading order."""
+    """The possible content of a page, in reading order."""
 
     purpose: Purpose
     now: str
-    """When the packet was made."""
+    """The time of the packet."""
     state: WorkingState
     facts: Sequence[Fact]
     procedures: Sequence[Procedure]
@@ -145,7 +147,7 @@ class Sheet:
     profile: Sequence[Quoted]
     quotes: Sequence[Quoted]
     superseded: Mapping[str, str | None]
-    """Results of calls that failed and were made again, with the newer result if it is on the page."""
+    """Results of failed calls that were repeated, with the newer result if it is on the page."""
     loops: Sequence[OpenLoop]
     window: Sequence[Quoted]
     tools: Sequence[ToolEvidence]
@@ -154,19 +156,19 @@ class Sheet:
     allows_insights: bool
     cited: Container[str]
     who: Callable[[str], str | None]
-    """Who said a piece of evidence, where that is known by name; of a tool's result, the call."""
+    """Returns the speaker of evidence, if known by name; for a tool's result, the call."""
     results: Container[str] = frozenset()
-    """Evidence that tools answered."""
+    """Evidence from tools."""
     known_marks: Mapping[str, int] = field(default_factory=dict)
-    """Numbers that evidence has already, by its id."""
+    """Numbers already assigned, by evidence id."""
     next_mark: int = 1
-    """The number of the next piece of evidence that has none."""
+    """The number of the next new piece of evidence."""
     answers: Answers = field(default_factory=dict)
-    """What the marks of answers to earlier pages named there."""
+    """The targets of marks in answers to earlier pages."""
 
 
 class _Marks:
-    """Numbers evidence ids: by what they had in the session before, else in the order they are first shown."""
+    """Numbers evidence ids: by their earlier numbers in the session, else in the order of appearance."""
 
     def __init__(self, known: Mapping[str, int], next_number: int) -> None:
         self._known = known
@@ -184,7 +186,9 @@ class _Marks:
 
 
 def lay_out(sheet: Sheet) -> Page:
-    """The page; nothing on it that the matrix keeps from the purpose. An empty sheet makes an empty page."""
+    """Lay out the page, without anything that the matrix withholds from the purpose. An empty sheet gives an empty
+    page.
+    """
     marks = _Marks(sheet.known_marks, sheet.next_mark)
     sections: dict[Section, list[str]] = {section: [] for section in SECTIONS}
     blocks = {block.name: _block(block, sheet, marks) for block in BLOCKS}
@@ -207,7 +211,7 @@ _PARTS = (STABLE_BLOCKS, VOLATILE_BLOCKS)
 
 
 def _block(block: Block, sheet: Sheet, mark: Mark) -> list[str]:
-    """The lines of a block under its heading; none where there is nothing to tell."""
+    """The lines of a block under its heading; none if it is empty."""
     lines = list(_lines(block.name, sheet, mark)) if may_show(block.name, sheet.purpose) else []
     return [block.heading, *lines] if lines else []
 
@@ -244,7 +248,7 @@ def _lines(name: BlockName, sheet: Sheet, mark: Mark) -> Iterable[str]:
 
 
 def items_of_block(name: BlockName, sheet: Sheet) -> list[str | None]:
-    """What the lines of a block tell of, one by one, named as comparisons name it; None for the heading of a day."""
+    """The subject of each line of a block, in the naming of comparisons; None for the heading of a day."""
     match name:
         case "task" | "state":
             return [unit.name for unit in _units(sheet, name, _shown(sheet))]
@@ -272,12 +276,12 @@ def items_of_block(name: BlockName, sheet: Sheet) -> list[str | None]:
 
 
 def _units(sheet: Sheet, name: Literal["task", "state"], shown: Container[str]) -> list[StateUnit]:
-    """The parts of the working state that have a line."""
+    """The parts of the working state with a line."""
     return [unit for unit in shown_units(sheet.state, sheet.purpose, name) if not is_told_by_result(unit, shown)]
 
 
 def _shown(sheet: Sheet) -> set[str]:
-    """The evidence whose own words stand on the page: as a quote, one of the last turns, or the line of a result."""
+    """The evidence quoted on the page: as a quote, one of the last turns, or the line of a result."""
     shown = {quote.evidence_id for quote in (*sheet.profile, *sheet.quotes)}
     if sheet.purpose in STATE_PARTS["tool_evidence"]:
         shown |= {tool.ref for tool in sheet.state.tool_evidence or () if tool.summary}
@@ -289,7 +293,7 @@ def _shown(sheet: Sheet) -> set[str]:
 
 
 def _is_asked(sheet: Sheet, fact: Fact) -> bool:
-    """Is it told as an instruction? What a tool answered never is, not even in a packet that nobody checked."""
+    """True if it is shown as an instruction. A tool's output never is, not even in an unchecked packet."""
     return is_instruction(fact) and not any(source in sheet.results for source in fact.sources)
 
 
@@ -298,7 +302,7 @@ def _facts(sheet: Sheet, mark: Mark) -> Iterator[str]:
 
 
 def _quotes(sheet: Sheet, quotes: Iterable[Quoted], mark: Mark) -> Iterator[str]:
-    """Quotes under the day they were said on, written once."""
+    """Quotes under the heading of their day, written once."""
     day = None
     for quote in quotes:
         evidence_id = quote.evidence_id
@@ -343,7 +347,7 @@ def _shown_insights(sheet: Sheet) -> Iterator[InsightItem]:
         if item.validation_state == "rejected" or (
             sheet.purpose == "responder" and item.validation_state != "validated"
         ):
-            continue  # MP-12: not even a packet that nobody checked gets one through here
+            continue  # MP-12: not even an unchecked packet gets one through here
         yield item
 
 
@@ -351,7 +355,7 @@ def _shown_insights(sheet: Sheet) -> Iterator[InsightItem]:
 
 
 def sheet_of(packet: MemoryPacket) -> Sheet:
-    """The sheet of a packet: the parts of it that may stand on its page."""
+    """The sheet of a packet: the parts that may appear on its page."""
     short, long, insight = packet.short_term, packet.long_term, packet.insight
     names = _speakers(packet)
     excerpts = packet.explain.filters.get(EXCERPTS)
@@ -396,13 +400,13 @@ def sheet_of(packet: MemoryPacket) -> Sheet:
 
 
 def excerpt_note(excerpt: Excerpt) -> JsonObject:
-    """An excerpt as `explain.filters.excerpts` has it: where its stretches stand, and the size of the whole."""
+    """An excerpt in the form of `explain.filters.excerpts`: the positions of its stretches, and the full size."""
     places: list[JsonValue] = [[stretch.start, stretch.line] for stretch in excerpt.stretches]
     return {"at": places, "breaks": excerpt.breaks, "chars": excerpt.chars}
 
 
 def _joined_stretches(quotes: Sequence[Quoted], notes: JsonValue) -> list[Quoted]:
-    """Quotes that are stretches of one long result made one, as far as the packet says so of them, and soundly."""
+    """Join quotes that are stretches of one long result, where the packet's notes say so and are valid."""
     if not isinstance(notes, Mapping):
         return list(quotes)
     joined: list[Quoted] = []
@@ -414,7 +418,7 @@ def _joined_stretches(quotes: Sequence[Quoted], notes: JsonValue) -> list[Quoted
 
 
 def _excerpt_of(texts: Sequence[str], note: Any) -> Excerpt | None:
-    """None where a note, which somebody else may have written, does not fit the quotes."""
+    """None if a note, which may come from elsewhere, does not fit the quotes."""
     try:
         places = note["at"]
         stretches = [
@@ -427,13 +431,13 @@ def _excerpt_of(texts: Sequence[str], note: Any) -> Excerpt | None:
 
 
 def _speakers(packet: MemoryPacket) -> dict[str, str]:
-    """Who said what is cited: the summary of a message's or tool result's citation is the speaker's name."""
+    """The speakers of cited evidence: the summary of a message's or tool result's citation is the speaker's name."""
     said = ("message", "tool_result")
     return {each.id: each.summary for each in packet.citations if each.summary and each.type in said}
 
 
 def _marks_of(packet: MemoryPacket) -> dict[str, int]:
-    """The numbers that the packet was told with; none where it holds no such table."""
+    """The packet's mark numbers; empty without such a table."""
     held = (packet.explain.determinism or {}).get(MARKS)
     if not isinstance(held, Mapping):
         return {}
@@ -444,7 +448,7 @@ def _marks_of(packet: MemoryPacket) -> dict[str, int]:
 
 
 def _answers_of(packet: MemoryPacket) -> dict[str, dict[str, str]]:
-    """What the packet says of the marks of answers in it, as far as it is what we write there."""
+    """The packet's table of marks in answers, as far as it is in our own format."""
     held = (packet.explain.determinism or {}).get(ANSWER_MARKS)
     tables = held if isinstance(held, Mapping) else {}
     return {
@@ -455,28 +459,28 @@ def _answers_of(packet: MemoryPacket) -> dict[str, dict[str, str]]:
 
 
 OPENING, RULES, TODAY = "opening", "rules", "today"
-"""Where lines stand that are in no block: above all, before the packet, between what is stable and what is not."""
+"""Positions of lines outside all blocks: at the top, before the packet, between stable and volatile blocks."""
 _MARK = re.compile(r"\[([0-9]{1,9})\]")
 _HEADINGS = {block.heading: block.name for block in BLOCKS}
 _RULE = "- "
 
 
 class PageLine(NamedTuple):
-    """A line as it stands on the page; words of somebody may have breaks within."""
+    """A line of a page; quoted words may contain line breaks."""
 
     text: str
     block: str
     item: str | None
-    """What it tells of, as comparisons name it; None of a heading."""
+    """Its subject, in the naming of comparisons; None for a heading."""
     evidence: tuple[str, ...]
     number: int
-    """Of the first line of it on the page, from 1."""
+    """The number of its first line on the page, from 1."""
 
 
 def page_lines(
     packet: MemoryPacket, text: str, marks: Mapping[str, str], rule_ids: Sequence[str] = ()
 ) -> list[PageLine]:
-    """The lines of a build's text. One that an earlier composer laid out is read line by line."""
+    """The lines of a build's text. A layout by an earlier composer is parsed line by line."""
     sheet = sheet_of(packet)
     page = lay_out(sheet)
     if text.endswith(page.text):
@@ -499,7 +503,7 @@ _Found = tuple[str, str, str | None]
 
 
 def _rule_lines(rules: str, rule_ids: Sequence[str]) -> Iterator[_Found]:
-    """What stands before the packet; a rule by its id, where as many are told as were given."""
+    """The lines before the packet; rules with their ids if their numbers agree."""
     told = rules.splitlines()
     items = iter(rule_ids if sum(line.startswith(_RULE) for line in told) == len(rule_ids) else ())
     for line in told:
@@ -518,7 +522,7 @@ def _laid_lines(page: Page, named: Mapping[BlockName, list[str | None]]) -> Iter
 
 
 def _breaks(page: Page, blocks: Sequence[Block]) -> int:
-    """How many line breaks these blocks have on the page."""
+    """The number of line breaks in these blocks of the page."""
     return sum(1 + line.count("\n") for block in blocks for line in page.blocks[block.name])
 
 
@@ -529,7 +533,7 @@ def _block_lines(page: Page, blocks: Sequence[Block], named: Mapping[BlockName, 
             continue
         yield lines[0], block.name, None
         told = lines[1:]
-        if block.name == "summary":  # one text of many lines, each with its own evidence
+        if block.name == "summary":  # one text of several lines, each with its own evidence
             told = [line for text in told for line in text.split("\n")]
             items = ["summary"] * len(told)
         known = items if len(items) == len(told) else [None] * len(told)
@@ -537,7 +541,7 @@ def _block_lines(page: Page, blocks: Sequence[Block], named: Mapping[BlockName, 
 
 
 def _read_lines(text: str) -> Iterator[_Found]:
-    """A page whose layout is no longer known: by its headings."""
+    """Parse a page of unknown layout by its headings."""
     block = OPENING
     for line in text.splitlines():
         block = _HEADINGS.get(line, block)

@@ -1,4 +1,4 @@
-"""A token counter that remembers lines: the turns of a scope are priced again for every packet."""
+"""A token counter with a cache for lines: a scope's turns are priced again for every packet."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["LINES_MAX", "LINE_CHARS_MAX", "LineCounts", "line_counts_of"]
 
 LINES_MAX = 8192
 LINE_CHARS_MAX = 1000
-"""A longer text is a page, or a turn that is seldom quoted whole: counted each time."""
+"""A longer text is a page, or a turn seldom quoted whole, and is counted each time."""
 
 
 class _Lines:
-    """A number for each of many lines, read once. Thread-safe."""
+    """A cache of numbers by line. Thread-safe."""
 
     def __init__(self, read: Callable[[Sequence[str]], list[int]]) -> None:
         self._read = read
@@ -37,12 +37,12 @@ class _Lines:
         return [known[text] if text in known else found[text] for text in texts]
 
     def clear(self) -> None:
-        """A new table, so that whoever reads the old one still can."""
+        """Swap in a new table, so that readers of the old one are unaffected."""
         self.known = {}
 
 
 class LineCounts:
-    """A counter as any other, and faster with lines that it has seen."""
+    """A token counter that is faster with lines it has seen."""
 
     def __init__(self, counter: TokenCounter) -> None:
         self._counter = counter
@@ -80,21 +80,21 @@ class LineCounts:
         return weight if self._scales is None else self._scales.tokens_of_weight(weight)
 
     def _count_by_weight(self, texts: Sequence[str]) -> list[int]:
-        """What is weighed for its own count need not be weighed again as a line of a page."""
+        """Texts weighed for their own count need not be weighed again as page lines."""
         weights = self.weigh_many(texts)
         return [self.tokens_of_weight(weight) or min(1, len(text)) for text, weight in zip(texts, weights, strict=True)]
 
     def held(self) -> set[str]:
-        """The lines that are remembered."""
+        """The cached lines."""
         return {*self._counts.known, *self._weights.known}
 
     def clear(self, tenant_id: str | None = None) -> None:
-        """After a forget in whichever tenant: lines are remembered by their text."""
+        """Clear after a forget in any tenant, since lines are cached by their text."""
         del tenant_id
         self._counts.clear()
         self._weights.clear()
 
 
 def line_counts_of(ctx: Context) -> LineCounts:
-    """The store's own counter, with a memory for lines."""
+    """The store's own counter, with a line cache."""
     return ctx.cache(LineCounts, lambda: LineCounts(ctx.counter))

@@ -1,7 +1,7 @@
-"""The session's table of marks: which number its packets cite a piece of evidence by.
+"""The session's mark table: the number by which its packets cite each piece of evidence.
 
-A number is given once in a session and never to anything else, so that `[7]` in an old answer means what it meant, or
-says that it was forgotten. Composers side by side agree: who finds that another took a number meanwhile composes again.
+A number is assigned once in a session and never reused, so that `[7]` in an old answer keeps its meaning, or is known
+to be forgotten. Concurrent composers agree: one that finds its number taken composes again.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from muniment.core.scope import Scope
 __all__ = ["KeptMarks", "SessionMarks", "assign_marks", "keep_marks", "read_marks"]
 
 SESSIONS_MAX, KEPT_MAX = 64, 4096
-"""Sessions whose table is kept in memory, and the marks of one: of a longer one only those are read that are asked."""
+"""The number of sessions whose table is cached, and of marks per session; larger tables are read selectively."""
 _IN_ORDER = ("user_id", "session_id", "number")
 
 
 class SessionMarks(NamedTuple):
-    """What a session's table of marks says of some evidence."""
+    """The mark numbers of some evidence in a session."""
 
     numbers: dict[str, int]
-    """By evidence id: those that have a number."""
+    """Assigned numbers, by evidence id."""
     next_number: int
-    """The first that was never given."""
+    """The first unassigned number."""
 
     def extended(self, evidence_ids: Iterable[str]) -> dict[str, int]:
-        """A number for each of these: the one it has, else the next free ones in this order."""
+        """A number for each id: its existing one, else the next free ones in this order."""
         found: dict[str, int] = {}
         free = self.next_number
         for id_ in evidence_ids:
@@ -47,10 +47,10 @@ class SessionMarks(NamedTuple):
 
 
 class KeptMarks:
-    """Tables of marks that were read, by session. Thread-safe.
+    """Cache of mark tables, by session. Thread-safe.
 
-    A number is given once, so what is known of a table stays true and only what was given since is read. Where the last
-    mark that is known is not there any more, as after its user was deleted, nothing of it counts.
+    Numbers are assigned once, so cached ones stay valid and only later ones are read. If the last cached mark is
+    missing, as after its user was deleted, the cache entry is dropped.
     """
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class KeptMarks:
         self._lock = threading.Lock()
 
     def numbers(self, reader: Reader, scope: Scope, last: MarkRow) -> dict[str, int] | None:
-        """All numbers of a session by evidence id, given the last one; None where they are too many to be kept."""
+        """All numbers of a session by evidence id, given the last one; None if they are too many to cache."""
         key = (scope.tenant_id, scope.user_id, scope.session_id)
         if last.number > KEPT_MAX:
             return None
@@ -84,9 +84,9 @@ class KeptMarks:
 def read_marks(
     reader: Reader, scope: Scope, evidence_ids: Iterable[str], kept: KeptMarks | None = None
 ) -> SessionMarks:
-    """The numbers that these have in the session so far, and which comes next. Two questions, whatever its length.
+    """The existing numbers of these ids in the session, and the next free one. Takes two queries, whatever its length.
 
-    `kept` is what was read before of such tables, in transactions that only read.
+    `kept` caches such tables between read-only transactions.
     """
     ids = frozenset(evidence_ids)
     of_session = _of_session(scope)
@@ -101,7 +101,7 @@ def read_marks(
 
 
 def assign_marks(tx: Transaction, scope: Scope, evidence_ids: Iterable[str]) -> dict[str, int]:
-    """A number for each of these, in the caller's transaction: the one it has, else the next ones, which are kept."""
+    """A number for each id, in the caller's transaction: its existing one, else newly assigned and stored."""
     ids = list(dict.fromkeys(evidence_ids))
     _lock(tx, scope)
     marks = read_marks(tx, scope, ids)
@@ -113,10 +113,10 @@ def assign_marks(tx: Transaction, scope: Scope, evidence_ids: Iterable[str]) -> 
 def keep_marks(
     tx: Transaction, scope: Scope, numbers: Mapping[str, int], known: Mapping[str, int] | None = None
 ) -> bool:
-    """Keep the numbers that a packet was written with, in the transaction that keeps its build.
+    """Store the numbers a packet was written with, in the transaction that stores its build.
 
-    False, with nothing written, where the table says otherwise by now: another composer was faster. Numbers are never
-    given again, so that `known`, those that were read from the table before, are not asked for once more.
+    Returns False, with nothing written, if another composer assigned them first. Numbers are never reassigned, so those
+    already read from the table (`known`) are not checked again.
     """
     _lock(tx, scope)
     numbers = {id_: number for id_, number in numbers.items() if known is None or known.get(id_) != number}
@@ -139,7 +139,7 @@ def _of_session(scope: Scope) -> tuple[Condition, ...]:
 
 
 def _lock(tx: Transaction, scope: Scope) -> None:
-    """One at a time: two who read the same next number would both give it."""
+    """Serialise assignment: two concurrent readers of the next number would both use it."""
     tx.do(Lock(("marks", scope.user_id, scope.session_id)))
 
 

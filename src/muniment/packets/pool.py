@@ -1,7 +1,7 @@
-"""What the composer is handed: a request, and the pool of everything it may choose from.
+"""The composer's input: a request, and the pool of all candidates.
 
-Both are stored with a build, which names the turns of its pool by their ids: composing it again reads them from the
-ledger (MP-16).
+Both are stored with a build, which refers to the turns of its pool by id: composing it again reads them from the ledger
+(MP-16).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -50,15 +50,15 @@ __all__ = [
 
 
 CUE_PART = "cue"
-"""Among the parts of a hit: how many of the caller's cues it carries."""
+"""Part of a hit's score: the number of the caller's cues it matches."""
 
 
 SAID_LATELY = "said by the user lately"
-"""The reason for hits that are among the newest turns of the user's own."""
+"""The reason given for hits among the user's newest turns."""
 
 
 class HitCandidate(Record):
-    """A turn that the search found, how likely it is evidence (`score`, 0 to 1), and why."""
+    """A turn found by the search, its probability of being evidence (`score`, 0 to 1), and the reasons."""
 
     turn: Turn
     score: Number
@@ -67,7 +67,7 @@ class HitCandidate(Record):
 
 
 class ProfileCandidate(Record):
-    """A stretch of one of the user's turns that the profile chose, with the gate's scores of it."""
+    """A stretch of a user's turn chosen for the profile, with the gate's scores."""
 
     turn: Turn
     start: Count
@@ -78,7 +78,7 @@ class ProfileCandidate(Record):
 
 
 class FactCandidate(Record):
-    """A fact of any status and scope level. `score` is its match with the query, 0 where it has none."""
+    """A fact of any status and scope level. `score` is its match with the query, 0 if there is none."""
 
     fact: Fact
     trust: Trust
@@ -88,18 +88,18 @@ class FactCandidate(Record):
     is_preference: bool
     stale_dependency: bool
     is_many_valued: Absent[bool] = None
-    """Of its key, facts of several levels hold at once."""
+    """True if its key holds facts of several levels at once."""
     since: Absent[str] = None
-    """From when it is said to hold, or when it was said; builds of before do not tell."""
+    """Start of its validity, or the time it was said; absent in older builds."""
 
 
 def version_name(fact_id: str, version: int) -> str:
-    """How a request names a fact as it stands, so that it is left out of a packet until it says something else."""
+    """The name by which a request excludes this version of a fact from a packet, until its value changes."""
     return f"{fact_id}@{version}"
 
 
 def versions_of(facts: Iterable[FactCandidate], fact_ids: Iterable[str]) -> tuple[str, ...]:
-    """The names of these facts as they stand among the candidates, in order."""
+    """The names of these facts in their versions among the candidates, in order."""
     asked = set(fact_ids)
     newest: dict[str, int] = {}
     for each in facts:
@@ -134,26 +134,26 @@ class ToolCandidate(Record):
 
 
 class NotGathered(Record):
-    """How much of one kind a store holds for the scope, how much of that is in the pool, and why the rest is not."""
+    """Counts for one kind: how many the scope holds, how many are in the pool, and why the others are not."""
 
     kind: str
     held: Count | None
     """None: an unknown number."""
     gathered: Count
     reasons: dict[str, Count | None]
-    """By reason, how many; None: an unknown number."""
+    """Counts by reason; None: an unknown number."""
 
     @classmethod
     def of(cls, kind: str, held: int | None, gathered: int, reasons: Mapping[str, int]) -> Self:
-        """Of counts that add up; where the pool holds other things than were counted, the number is unknown."""
+        """From counts that add up; if the pool holds other things than were counted, the number is unknown."""
         told: dict[str, int | None] = {reason: count for reason, count in reasons.items() if count}
         if held is not None and (min(reasons.values(), default=0) < 0 or held != gathered + sum(reasons.values())):
             held, told = None, dict.fromkeys(told)
         return cls.unchecked({"kind": kind, "held": held, "gathered": gathered, "reasons": told})
 
     def less(self, gathered: int, reasons: Mapping[str, int]) -> Self:
-        """With so many more gathered, and by reason so many fewer left; what is unknown stays so. Where fewer were
-        counted under a reason than are taken from it, the counts were of other things: the number is unknown.
+        """The counts after gathering more, reduced by reason; unknown ones stay unknown. If a reason's count is smaller
+        than its reduction, the counts were of other things and the number becomes unknown.
         """
         left: dict[str, int | None] = {}
         for name in {**self.reasons, **reasons}:
@@ -166,7 +166,7 @@ class NotGathered(Record):
         return self.unchecked({"kind": self.kind, "held": held, "gathered": self.gathered + gathered, "reasons": told})
 
     def to_report(self) -> JsonObject:
-        """As `explain.filters` has it."""
+        """The report in `explain.filters`."""
         reasons: JsonObject = {reason: _told(count) for reason, count in self.reasons.items()}
         return {"held": _told(self.held), "gathered": self.gathered, "not_gathered": reasons}
 
@@ -179,26 +179,26 @@ def _told(count: int | None) -> int | str:
 
 
 class KnownMarks(Record):
-    """The numbers that the session's packets before this one gave to evidence that may stand in it too."""
+    """The numbers that earlier packets of the session gave to evidence that may appear in this one."""
 
     numbers: dict[str, Count]
     """By evidence id."""
     next_number: Count
-    """What comes next gets this one."""
+    """The next number to assign."""
 
 
 class VectorsRead(Record):
-    """How far the vectors of a user went when a search compared them: they are made behind the writing."""
+    """The extent of a user's vectors when a search compared them, as they are made after the write."""
 
     embedder: str
     """Its identity."""
     entries: Count
-    """The first entries of the user whose turns had a vector, of those that there were."""
+    """The number of the user's first entries whose turns had vectors."""
     of: Count
 
 
 class ComposeRequest(Record):
-    """Who asks, for what purpose, with what budget, at what time."""
+    """A packet request: scope, purpose, budget and time."""
 
     scope: Scope
     purpose: Purpose
@@ -209,44 +209,44 @@ class ComposeRequest(Record):
     policy_id: str
     now: Timestamp
     utc_offset: Absent[Annotated[int, Numeric(integral=True)]] = None
-    """How many minutes the clock of whoever asks is ahead of UTC, if that is known and not zero."""
+    """The UTC offset of the caller's clock in minutes, if known and not zero."""
     exclude_session: Absent[bool] = None
-    """True where nothing that was said in this session is to stand in the packet."""
+    """True to exclude everything said in this session."""
     exclude: Absent[Items[str]] = None
-    """Events that are not to stand in the packet, and facts as they stood (`FACT_ID@VERSION`)."""
+    """Events to exclude from the packet, and facts by version (`FACT_ID@VERSION`)."""
     in_view: Absent[Items[IdText]] = None
-    """Builds of the session that the model still has before it, oldest first: the text says only what they do not."""
+    """Builds of the session that the model still sees, oldest first: the text omits what they show."""
     marks: Absent[KnownMarks] = None
-    """Absent where no packet of the session was kept before."""
+    """Absent if no earlier packet of the session was kept."""
     vectors: Absent[VectorsRead] = None
-    """Absent where the search was by words alone."""
+    """Absent if the search used words only."""
 
     @property
     def local_now(self) -> str:
-        """`now` as the clock of whoever asks shows it."""
+        """`now` by the caller's clock."""
         return self.now if self.utc_offset is None else local_form(self.now, self.utc_offset)
 
 
 class GivenRules(Record):
-    """The rules of a run as they stand before the packet in a prompt: outside of it, and counted."""
+    """A run's rules, placed before the packet in a prompt: outside of it, and counted."""
 
     selection_id: str
     rule_ids: Items[str]
     text: str
     tokens: Count
     omitted: Absent[str] = None
-    """Why they are not there, where the budget left no room for them."""
+    """The reason they are omitted, if the budget had no room."""
 
 
 class RunBasis(Record):
-    """What the run's own state in a pool rests on."""
+    """The basis of the run's own state in a pool."""
 
     sources: Items[str]
-    """Items of the run and the entries they were made from: if one is forgotten, so is the build."""
+    """Items of the run and their entries; forgetting one forgets the build."""
     trust: dict[str, Trust]
-    """Whose word a question of the run is, by its evidence."""
+    """The trust of a question's author, by evidence id."""
     outdated: Absent[dict[str, str]] = None
-    """Results in the session that no longer hold, each with the newer call that says so."""
+    """Outdated results in the session, each with the newer call that replaces it."""
 
 
 class Pool(Record):
@@ -260,23 +260,23 @@ class Pool(Record):
     window: Items[Turn]
     """The last turns of this session, oldest first."""
     summary: Items[SessionLine]
-    """What sums up this session: what was settled, what the caller gave, the best sentences; each oldest first."""
+    """The summary of this session: settled points, the caller's summary, the best sentences; each oldest first."""
     loops: Items[OpenLoop]
     tools: Items[ToolCandidate]
     episodes: Items[EpisodeCandidate]
     run: Absent[RunBasis] = None
     profile: Items[ProfileCandidate] = ()
-    """What protects the user and what they asked for lastingly, oldest first."""
+    """Statements about the user's safety and standing wishes, oldest first."""
     not_gathered: Items[NotGathered] = ()
-    """What the stores hold besides, counted. A kind of which everything is here is not named."""
+    """Counts of stored items not gathered. Kinds that are complete are not listed."""
 
     @property
     def quotable(self) -> list[Turn]:
-        """The turns that may be quoted: those of the profile, and those that were searched for."""
+        """The quotable turns: those of the profile, and the search hits."""
         return [*(each.turn for each in self.profile), *(hit.turn for hit in self.hits)]
 
     def evidence_ids(self) -> set[str]:
-        """All evidence that something of the pool rests on, and that so may get a mark."""
+        """All evidence of the pool, which may get a mark."""
         ids = {turn.id for turn in (*self.quotable, *self.window)}
         for line in self.summary:
             ids.update((line.evidence_id, *(line.sources or ())))
@@ -292,8 +292,9 @@ class Pool(Record):
         return ids
 
     def to_kept(self) -> JsonObject:
-        """The pool as a build keeps it: turns by their ids, since the ledger has them. A tool's long result is kept:
-        the query decided which parts of it are here."""
+        """The pool as a build stores it: turns by id, since the ledger has them. A tool's long result is stored in
+        full: the query decided which parts are included.
+        """
         kept = self.model_dump(mode="json", exclude_unset=True, by_alias=True, exclude=_KEPT_APART)
         kept["hits"] = [
             {"turn": _kept_turn(hit.turn), "score": hit.score, "parts": dict(hit.parts), "reasons": list(hit.reasons)}
@@ -315,7 +316,7 @@ def _kept_turn(turn: Turn) -> str | JsonObject:
 
 
 def ids_in_kept(wire: dict[str, Any]) -> list[str]:
-    """The ids of the turns that a kept pool names and does not hold."""
+    """The ids of the turns that a stored pool names without containing them."""
     named = [*(each["turn"] for each in (*wire["hits"], *wire.get("profile", ()))), *wire["window"]]
     return list(dict.fromkeys(turn for turn in named if isinstance(turn, str)))
 
@@ -324,7 +325,7 @@ _EVIDENCE_KEYS = frozenset(("evidence_id", "evidence_ids", "ref", "side_a", "sid
 
 
 def _named_evidence(value: Any) -> Iterator[str]:
-    """The ids that a JSON value names as evidence, wherever they stand in it."""
+    """The ids that a JSON value names as evidence, at any depth."""
     if isinstance(value, dict):
         for key, part in value.items():
             if key in _EVIDENCE_KEYS:
@@ -336,8 +337,9 @@ def _named_evidence(value: Any) -> Iterator[str]:
 
 
 def read_kept(wire: dict[str, Any], turns: Mapping[str, Turn]) -> Pool:
-    """The pool of a stored build, with the turns that it names. What an earlier composer kept of a hit and this one
-    does not know is left out."""
+    """The pool of a stored build, with the turns that it names. Hit parts of earlier composers that are now unknown are
+    dropped.
+    """
 
     def whole(turn: Any) -> Any:
         return turns[turn].to_wire() if isinstance(turn, str) else turn
@@ -352,5 +354,5 @@ def read_kept(wire: dict[str, Any], turns: Mapping[str, Turn]) -> Pool:
 
 
 def written_table(table: Mapping[str, str | int]) -> Written:
-    """A table of texts or whole numbers as canonical JSON: any writer makes the same bytes of these."""
+    """A table of texts or integers as canonical JSON, for which any writer produces the same bytes."""
     return Written(to_json({key: table[key] for key in ordered_keys(table)}).decode())

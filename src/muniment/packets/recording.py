@@ -1,8 +1,9 @@
-"""Lists of messages into the ledger, each message once: what of a list that has grown is new, and what differs (TM-09).
+"""Record lists of messages in the ledger, each message once: find the new part of a grown list, and differences
+(TM-09).
 
-The place of a message in its session's conversation is its idempotency key. A list that was recorded and has grown
-writes what is new; one that was edited writes nothing and says where. The caller's own prompts (system and developer
-messages) have no place in the conversation: each is kept as often as its text changes, unless it is a packet of ours.
+A message's position in its session's conversation is its idempotency key. A recorded list that has grown writes only
+the new messages; an edited one writes nothing and reports the position. The caller's own prompts (system and developer
+messages) have no position: each is recorded once per distinct text, unless it is one of our packets.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _SHOWN_MAX = 200
 
 
 def plain_messages(messages: Any) -> list[Mapping[str, Any]]:
-    """Messages as plain objects; those of a client library say themselves what they are."""
+    """Convert messages, including those of client libraries, to plain objects."""
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
         raise InvalidInput(
             "record takes a list of messages", path="$", hint="wrap a single message in a list; observe takes a text"
@@ -58,14 +59,14 @@ def _plain_part(value: Any) -> Any:
 
 
 def _dumped(value: Any) -> Mapping[str, Any] | None:
-    """What an object of a client library stands for, where it can say so."""
+    """The plain form of a client library's object, if it provides one."""
     dump = getattr(value, "model_dump", None)
     dumped = dump(mode="json", exclude_unset=True) if callable(dump) else None
     return dumped if isinstance(dumped, Mapping) else None
 
 
 def new_drafts(ctx: Context, scope: Scope, messages: Any) -> list[EntryDraft]:
-    """What of these messages was not recorded in this session yet, as drafts; `MessagesDiffer` where one is another."""
+    """Drafts of the messages not yet recorded in this session; `MessagesDiffer` if one was changed."""
     events = _events(messages)
     drafts = _drafts(events, scope.session_id)
     found = ctx.engine.read(scope.tenant_id, lambda reader: match_keys(reader, scope, drafts))
@@ -76,7 +77,7 @@ def new_drafts(ctx: Context, scope: Scope, messages: Any) -> list[EntryDraft]:
 
 
 def message_drafts(messages: Any, session_id: str) -> list[EntryDraft]:
-    """All of these messages as drafts, each under the key of its place in the session's conversation."""
+    """Drafts of all these messages, each keyed by its position in the session's conversation."""
     return _drafts(_events(messages), session_id)
 
 
@@ -89,7 +90,7 @@ def _events(messages: Any) -> list[MessageEvent]:
 
 
 def last_answer(drafts: list[EntryDraft], cited: Cited | None) -> list[EntryDraft]:
-    """The drafts with what the last answer among them cites."""
+    """The drafts, with the citations of the last answer among them."""
     at = next((at for at in reversed(range(len(drafts))) if drafts[at].role == "assistant"), None)
     if at is None or cited is None:
         return drafts
@@ -97,12 +98,12 @@ def last_answer(drafts: list[EntryDraft], cited: Cited | None) -> list[EntryDraf
 
 
 def _is_packet(event: MessageEvent) -> bool:
-    """A packet that the caller put into its prompt is kept as a build; as an event it would be told back to a model."""
+    """A packet in the caller's prompt is kept as a build; recorded as an event it would be shown to a model again."""
     return event.is_prompt and PAGE_SIGN in event.event["content"]
 
 
 def _keys(session_id: str, events: Iterable[MessageEvent]) -> list[str]:
-    """The place of each event in the session's conversation; of a prompt its own text."""
+    """The position of each event in the session's conversation; for a prompt, its own text."""
     keys: list[str] = []
     place = 0
     for event in events:
@@ -116,7 +117,7 @@ def _keys(session_id: str, events: Iterable[MessageEvent]) -> list[str]:
 
 def _draft(event: MessageEvent, key: str) -> EntryDraft:
     try:
-        canonical_text(event.event)  # what has no form in UTF-8 is told with its place
+        canonical_text(event.event)  # reports text that UTF-8 cannot encode, with its position
         return draft_of(event.event | {"idempotency_key": key})
     except MunimentError as error:
         raise error.within(f"$[{event.at}]") from None
@@ -135,7 +136,7 @@ def _differs(ctx: Context, scope: Scope, event: MessageEvent, match: KeyMatch) -
 
 
 def _around(recorded: str, given: str) -> str:
-    """Both texts from a little before where they part."""
+    """Both texts from a little before their first difference."""
     shortest = min(len(recorded), len(given))
     at = next((at for at in range(shortest) if recorded[at] != given[at]), shortest)
     start = max(0, at - 20)

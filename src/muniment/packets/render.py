@@ -1,4 +1,4 @@
-"""A packet as text for its purpose and as messages; the second guard at the wall, which trusts no composer."""
+"""Render a packet as text for its purpose and as messages; a second guard, independent of the composer."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ __all__ = [
 ]
 
 DIVIDER = "\n\n---\n\n"
-"""Ends a packet that somebody's own words follow in one message. No line of evidence passes for it."""
+"""Separates a packet from the caller's own words in one message. No line of evidence can imitate it."""
 REMINDER = "Give the answer, then in square brackets the number of the line above that says it."
-"""What makes a model cite stands behind the question. It shows no mark, since a model would copy one."""
+"""Placed after the question, where it makes models cite. It contains no mark, since a model would copy one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """The text, what each mark on it refers to, and the question it is meant for."""
+    """The text, the target of each mark, and the question it is meant for."""
 
     text: str
     marks: dict[str, str]
     query: str = ""
     stable_chars: int = 0
-    """How much of the text, from its beginning, seldom changes from packet to packet."""
+    """The length of the text's stable prefix."""
 
 
 def render(
@@ -48,10 +48,10 @@ def render(
     query: str = "",
     in_view: Sequence[str] = (),
 ) -> Rendered:
-    """The page of a packet for its purpose, or for another one; refused where that would show what must not be shown.
+    """Render the page of a packet for its purpose, or for another one; refused if that would show withheld content.
 
-    With `in_view`, the texts of earlier packets that the model still has before it, oldest first, it is only what these
-    do not say; an empty text if there is nothing new.
+    With `in_view`, the texts of earlier packets that the model still sees, oldest first, only new lines are rendered;
+    an empty text if there are none.
 
     Raises `InvalidRecord` for a packet that breaks its contract or one of its binding rules, MP-12 above all.
     """
@@ -68,7 +68,7 @@ def render(
 
 
 def guard(wire: Mapping[str, Any]) -> None:
-    """Refuse a packet, sound in shape, that breaks one of its binding rules, MP-12 above all."""
+    """Refuse a well-formed packet that breaks one of its binding rules, MP-12 above all."""
     if issues := [*check_packet(wire), *_smuggled(wire)]:
         raise _refusal(issues)
 
@@ -78,7 +78,7 @@ def _refusal(issues: Iterable[Issue]) -> InvalidRecord:
 
 
 def _smuggled(wire: Mapping[str, Any]) -> Iterator[Issue]:
-    """MP-12: a responder's packet holds nothing that says of itself it is not validated, wherever it stands."""
+    """MP-12: a responder's packet holds nothing marked as unvalidated, at any depth."""
     if wire["meta"]["purpose"] == "responder":
         for section in ("short_term", "long_term"):
             if _holds_state(wire[section]):
@@ -96,7 +96,7 @@ def _unvalidated(value: Mapping[str, Any] | Sequence[Any], place: tuple[str | in
 
 
 def _holds_state(value: Any) -> bool:
-    """Does anything in it say of itself how far it was validated? Most of a packet does not."""
+    """True if anything in the value carries a validation state; most of a packet does not."""
     if isinstance(value, str):
         return False
     if isinstance(value, Mapping):
@@ -105,9 +105,9 @@ def _holds_state(value: Any) -> bool:
 
 
 def to_openai(rendered: Rendered, *, include_query: bool = True, cite: bool = True) -> list[dict[str, Any]]:
-    """A system message with the context, and the question as the last user message. What is empty is left out.
+    """A system message with the context, and the question as the last user message. Empty ones are omitted.
 
-    The reminder to cite stands behind the question, or behind the context where the question is sent by somebody else.
+    The reminder to cite follows the question, or the context if the question is sent separately.
     """
     context, asked = _asked(rendered, include_query, cite)
     messages = [{"role": "system", "content": "\n".join(context)}] if context else []
@@ -121,8 +121,8 @@ def to_anthropic(
 ) -> list[dict[str, Any]]:
     """One user message: the context as its first block, the question as its last. (`system` is not a role there.)
 
-    Models read blocks as one text, so a line divides the context from the question. With `cache` the context is two
-    blocks, and a breakpoint ends the first: what seldom changes is read from the cache.
+    Models read blocks as one text, so a line separates the context from the question. With `cache` the context is two
+    blocks, and a breakpoint ends the first, so that the stable prefix is cached.
     """
     context, asked = _asked(rendered, include_query, cite)
     stable = rendered.text[: rendered.stable_chars] if cache else ""
@@ -137,12 +137,12 @@ def to_anthropic(
 
 
 def set_apart(packet: str) -> str:
-    """A packet as it stands before somebody's own words in one message."""
+    """A packet with its divider, to precede the caller's own words in one message."""
     return f"{packet.rstrip()}{DIVIDER}"
 
 
 def _asked(rendered: Rendered, include_query: bool, cite: bool) -> tuple[list[str], str]:
-    """The texts of the context, and the question; the reminder is the end of what comes last of them."""
+    """The texts of the context, and the question; the reminder ends the last of them."""
     context = [rendered.text] if rendered.text else []
     asked = rendered.query if include_query else ""
     if cite and rendered.marks:

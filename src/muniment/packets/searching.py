@@ -1,4 +1,4 @@
-"""A search over what one user said and what is known of them, and how what was found is answered."""
+"""Search a user's turns and facts, and build the hits."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def search_user(
     min_score: float | None = None,
     within: Mapping[str, Any] | None = None,
 ) -> list[Hit]:
-    """The best `k` turns and facts of the scope's user for a query, best first; none that is less likely evidence than
-    `min_score`, and none beyond what is `within` the conditions given. Where nothing is asked, the newest turns there.
+    """The best `k` turns and facts of the scope's user for a query, best first; none less likely evidence than
+    `min_score`, and only those that meet the conditions `within`. Without a query, the newest turns that meet them.
     """
     query, k, moment = check_search(ctx, query, k, now)
     least = check_min_score(min_score)
@@ -65,7 +65,7 @@ def search_user(
     return ctx.engine.read(scope.tenant_id, work)
 
 
-# Most searches look everywhere: a process that makes no other loads nothing of what follows.
+# Most searches are unrestricted and need none of the modules below.
 
 
 def _conditions(within: Any) -> Within:
@@ -83,7 +83,7 @@ def _mask(index: StoredIndex, asked: Within) -> npt.NDArray[np.bool_]:
 def _newest(
     ctx: Context, reader: Reader, tenant_id: str, index: StoredIndex, among: npt.NDArray[np.bool_], k: int
 ) -> list[Hit]:
-    """Nothing is asked: the newest turns that are let in, newest first, none of them likelier evidence than another."""
+    """The newest turns in the mask, newest first, when there is no query; all are equally likely evidence."""
     from muniment.memory.search import newest_ids
 
     ids = newest_ids(index, among, k)
@@ -93,7 +93,7 @@ def _newest(
 
 
 def _resting_on(index: StoredIndex, among: npt.NDArray[np.bool_], facts: list[Hit]) -> list[Hit]:
-    """The facts of which one source is a turn that is let in."""
+    """The facts with a source among the turns in the mask."""
     from muniment.memory.search import ids_let_in
 
     let_in = ids_let_in(index, among, [source for fact in facts for source in fact.sources])
@@ -103,7 +103,7 @@ def _resting_on(index: StoredIndex, among: npt.NDArray[np.bool_], facts: list[Hi
 def _fact_hits(
     reader: Reader, scope: Scope, query: str, now: str, policy: RecallPolicy, rules: FactPolicy
 ) -> list[Hit]:
-    """The facts in force that match; a scope without facts loads nothing of what reads them."""
+    """The matching facts in force; for a scope without facts, skip loading their modules."""
     rows = newest_facts(reader, scope)
     if not rows:
         return []
@@ -138,7 +138,7 @@ class _Flags(NamedTuple):
 
 
 def _flagged(reader: Reader, scope: Scope, facts: list[Hit]) -> list[Hit]:
-    """The facts with the flags of what they rest on; one that rests on what is not this user's to see is external."""
+    """The facts with the flags of their evidence; one with evidence not visible to this user is external."""
     ids = sorted({source for fact in facts for source in fact.sources})
     rows = by_ids(reader, ENTRIES, ids, into=_Flags) if ids else ()
     own = {row.id: row.flags.split(",") if row.flags else [] for row in rows if row.user_id == scope.user_id}

@@ -1,6 +1,6 @@
-"""Candidate lines of what the stores hold: working state, facts, procedures, insights, episodes.
+"""Candidate lines from the stores: working state, facts, procedures, insights, episodes.
 
-Each function offers what may stand in a packet, best first, and notes why the rest may not.
+Each function offers eligible lines, best first, and records the reasons against the rest.
 """
 
 from __future__ import annotations
@@ -55,22 +55,24 @@ __all__ = [
 ]
 
 INSTRUCTIONS, UNMATCHED = "instructions", "unmatched facts"
-"""Shares of the budget that facts draw from."""
+"""The budget pots of facts."""
 
 
 # -- working state ------------------------------------------------------------------------------------
 
 _CORE = ("goal", "objective", "constraints", "done_definition", "slots")
 _WHOLE = ("constraints", "done_definition", "conflicts")
-"""Never cut: half of a constraint is another one."""
+"""Never cut: half of a constraint is a different constraint."""
 _REF = "…"
-"""Stands for a value, or the rest of one, that had no room: it is in the store."""
+"""Replaces a value, or the rest of one, that did not fit; it is in the store."""
 _TEXT_FIELDS = {"decisions": "statement", "risks": "risk", "plan": "step", "tool_evidence": "summary"}
 _TEXT_KEYS = {"board": "line", "claims": "statement", "next_actions": "action", "failures": "why", "hints": "summary"}
 
 
 def offer_state(admission: Admission, notes: Explanation) -> list[Offer]:
-    """What the run is for and what binds it first, so that it goes last (MP-04); a unit whole, cut, or by its key."""
+    """The run's purpose and constraints first, so that they are dropped last (MP-04); each unit whole, cut, or as its
+    key.
+    """
     state = admission.pool.working_state
     if state is None:
         return []
@@ -90,7 +92,7 @@ def offer_state(admission: Admission, notes: Explanation) -> list[Offer]:
             fitting.append(unit)
     last = max((at for at, unit in enumerate(fitting) if unit.part in _CORE), default=-1)
     return [
-        # One long unit leaves the others of the core half of what is left.
+        # One long unit leaves the rest of the core half of the remaining room.
         Offer(_state_candidate(admission, unit, at), share=0.5 if at < last else 1.0)
         for at, unit in enumerate(fitting)
     ]
@@ -129,7 +131,7 @@ def _state_line(unit: StateUnit) -> str:
 
 
 def _bars_unit(admission: Admission, unit: StateUnit) -> Reason | None:
-    """By its evidence; and what the run's log tells has the trust of what it was told on, and its flags (LG-08)."""
+    """The reason by its evidence; entries of the run's log inherit their evidence's trust and flags (LG-08)."""
     for evidence_id in state_evidence(unit):
         if (reason := admission.bars_evidence(evidence_id)) is not None:
             return reason
@@ -143,7 +145,7 @@ def _bars_unit(admission: Admission, unit: StateUnit) -> Reason | None:
 
 
 def _marked_cut(value: Any) -> Any:
-    """A part of a value, and a sign that there is more."""
+    """A part of a value, with a sign that it is incomplete."""
     return f"{value} {_REF}" if isinstance(value, str) else [*value, _REF]
 
 
@@ -172,7 +174,7 @@ def _with_value(unit: StateUnit, value: Any) -> StateUnit:
 
 
 def state_of(held: WorkingState | None, units: Sequence[StateUnit]) -> WorkingState:
-    """The working state of the packet: the units that have a place, and the version."""
+    """The packet's working state: the allocated units and the version."""
     parts: dict[str, Any] = {"state_version": held.state_version if held is not None else 0}
     for unit in units:
         if unit.part in ("goal", "objective", "done_definition"):
@@ -191,23 +193,23 @@ def state_of(held: WorkingState | None, units: Sequence[StateUnit]) -> WorkingSt
 # -- facts --------------------------------------------------------------------------------------------
 
 DEFAULT_CONFIDENCE = 0.5
-"""The document's, for a fact that says nothing of it."""
+"""The contract's default for a fact without confidence."""
 _NamedFact = tuple[str, FactCandidate]
 
 
 @dataclass(frozen=True, slots=True)
 class FactOffers:
-    """The facts that hold here."""
+    """The facts in force here."""
 
     instructions: list[Offer]
-    """What the user asked for once and for all, the latest first."""
+    """The user's standing instructions, latest first."""
     matched: list[Offer]
-    """Those that match the query, or that a cue points at, best first."""
+    """Those that match the query or a cue, best first."""
     unmatched: list[Offer]
 
 
 def offer_facts(admission: Admission, notes: Explanation) -> FactOffers:
-    """Facts of one key speak at the nearest scope level alone, and only while they hold."""
+    """Offer the facts that hold now, each key only from its nearest scope level."""
     policy = admission.policy
     names = names_of("fact", (each.fact.fact_id for each in admission.pool.facts))
     named = list(zip(names, admission.pool.facts, strict=True))
@@ -262,12 +264,12 @@ def _fact_candidate(name: str, each: FactCandidate, *, is_cued: bool = False) ->
 
 
 def _age(recorded_at: str, name: str) -> tuple[Instant, str]:
-    """The order of the page: oldest first, so that what is new stands behind what a provider has cached."""
+    """Page order: oldest first, so that new facts follow the prefix that a provider has cached."""
     return instant_order(recorded_at), name
 
 
 def _is_cued_fact(admission: Admission, each: FactCandidate) -> bool:
-    """Does the fact say a tag, an entity or a keyword; or does it hold within a time that is rather wanted?"""
+    """True if the fact contains a tag, an entity or a keyword, or holds within a soft time range."""
     cues, fact = admission.cues, each.fact
     if cues.has_range and cues.is_soft and cues.holds_lasting(*_held_from_to(each)):
         return True
@@ -275,14 +277,14 @@ def _is_cued_fact(admission: Admission, each: FactCandidate) -> bool:
 
 
 def _held_from_to(each: FactCandidate) -> tuple[str | None, str | None]:
-    """From when until when a fact holds, as far as it is known."""
+    """The validity period of a fact, as far as it is known."""
     validity = each.fact.validity
     start = each.since or (validity.valid_from if validity else None) or each.recorded_at
     return start, validity.valid_to if validity else None
 
 
 def _fact_worth(named: _NamedFact) -> tuple[float, float, int, str, str]:
-    """Match with the query, confidence, recency, id (MP-15: these are the sort keys that explain names)."""
+    """Match with the query, confidence, recency, id (MP-15: the sort keys named in explanations)."""
     _, each = named
     recorded = instant_order(each.recorded_at)
     confidence = each.fact.confidence if each.fact.confidence is not None else DEFAULT_CONFIDENCE
@@ -323,7 +325,7 @@ def _unfit_fact(admission: Admission, each: FactCandidate) -> Reason | None:
     if (reason := admission.bars_words(each.trust, [split_name(fact.fact_key), fact.value, fact.notes])) is not None:
         return reason
     if is_instruction(fact) and each.trust != "user":
-        return "trust"  # nobody else's word is told as what the user asked
+        return "trust"  # only the user's own word counts as the user's instruction
     if admission.wall.bars_id(fact.fact_id, *fact.sources) or admission.wall.bars_value([fact.value, fact.notes]):
         return "insight_wall"  # MP-12: promotion that skipped validation
     for source in fact.sources:
@@ -332,12 +334,12 @@ def _unfit_fact(admission: Admission, each: FactCandidate) -> Reason | None:
     confidence = fact.confidence if fact.confidence is not None else DEFAULT_CONFIDENCE
     if confidence < admission.policy.confidence_min:
         return "low_confidence"
-    # A time range says what is asked about; what the user asked for binds the answer all the same.
+    # A time range limits the subject; the user's instructions apply nevertheless.
     return None if is_instruction(fact) else admission.cues.bars_lasting(*_held_from_to(each))
 
 
 def _not_overridden(named: list[_NamedFact], notes: Explanation) -> Iterator[_NamedFact]:
-    """MP-08: of one key, only the nearest scope level speaks."""
+    """MP-08: for each key, only the nearest scope level counts."""
     many = {each.fact.fact_key for _, each in named if each.is_many_valued}
     overridden = find_overridden((each.fact for _, each in named), many.__contains__)
     for name, each in named:
@@ -351,7 +353,7 @@ def _not_overridden(named: list[_NamedFact], notes: Explanation) -> Iterator[_Na
 
 
 def _note_dispute(admission: Admission, each: FactCandidate, notes: Explanation) -> None:
-    """Note both sides of a dispute by id, so that a reader can look; the disputed value is not shown."""
+    """Record both sides of a dispute by id, so that a reader can look them up; the disputed value is not shown."""
     key = each.fact.fact_key
     others = tuple(
         other.fact.fact_id
@@ -365,7 +367,7 @@ def _note_dispute(admission: Admission, each: FactCandidate, notes: Explanation)
 
 
 def offer_procedures(admission: Admission, notes: Explanation) -> list[Offer]:
-    """Those for this task by priority, then usage; whole, or with what fits of their content."""
+    """Offer procedures for this task by priority, then usage; whole, or the fitting part of their content."""
     policy = admission.policy
     names = names_of("procedure", (each.procedure.procedure_id for each in admission.pool.procedures))
     fit: list[tuple[str, ProcedureCandidate]] = []
@@ -425,7 +427,7 @@ def _procedure_worth(named: tuple[str, ProcedureCandidate]) -> tuple[int, int, i
 
 
 def _shortened(procedure: Procedure, fits: Fits) -> Procedure | None:
-    """Keys in order while they fit, the first that does not cut shorter."""
+    """Keep keys in order while they fit, and shorten the first that does not."""
     kept: dict[str, Any] = {}
 
     def with_content(content: dict[str, Any]) -> Procedure:
@@ -441,7 +443,7 @@ def _shortened(procedure: Procedure, fits: Fits) -> Procedure | None:
 
 
 def _unmet(admission: Admission, procedure: Procedure) -> str | None:
-    """The first of tags, roles, conditions that is stated and does not hold here."""
+    """The first of tags, roles, conditions that is specified and not met."""
     stated = procedure.applicability or {}
     cues = admission.request.cues
     given = {word.casefold() for word in (*(cues.tags or ()), *(cues.entities or ()), *(cues.keywords or ()))}
@@ -475,7 +477,7 @@ _TYPES = ("hypothesis", "strategy", "pattern")
 
 
 def allows_insights(admission: Admission) -> bool:
-    """What `usage_policy.allow_in_responder` says in this packet."""
+    """The value of `usage_policy.allow_in_responder` for this packet."""
     return admission.policy.allow_validated_insights_in_responder
 
 
@@ -511,7 +513,7 @@ def _insight_candidate(name: str, each: InsightCandidate) -> Candidate:
 def _unfit_insight(admission: Admission, each: InsightCandidate) -> Reason | None:
     item = each.insight
     if item.validation_state == "rejected":
-        return "insight_wall"  # never shows, to nobody
+        return "insight_wall"  # never shown to anyone
     if not may_show("insights", admission.purpose):
         return "purpose"
     if admission.purpose == "responder" and not (allows_insights(admission) and item.validation_state == "validated"):
@@ -526,7 +528,7 @@ def _unfit_insight(admission: Admission, each: InsightCandidate) -> Reason | Non
 
 
 def _is_expired(admission: Admission, each: InsightCandidate) -> bool:
-    """`run_end`, which is also what null and absence mean, falls with the run; what cannot be read has fallen."""
+    """`run_end`, also the meaning of null and absence, expires with the run; an unreadable value counts as expired."""
     text = each.insight.expires_at
     if text is None or text == "run_end":
         return each.run_is_finished
@@ -550,12 +552,12 @@ def _insight_worth(named: tuple[str, InsightCandidate]) -> tuple[bool, float, in
 _DAY_SECONDS = 86_400
 _MATCH = "query_match"
 _BESIDE_MAX = 2
-"""Results of tools that an episode shows although they share no word with what is asked."""
+"""Tool results that an episode may show although they share no word with the query."""
 
 
 @dataclass(frozen=True, slots=True)
 class _KnownEpisode:
-    """A candidate with what follows from the time and the cues."""
+    """A candidate with its time and cue information."""
 
     name: str
     candidate: EpisodeCandidate
@@ -563,11 +565,11 @@ class _KnownEpisode:
     age_days: float
     recency: float
     cues: tuple[str, ...]
-    """What lifts the window for it: a match with the query, or what the caller points at."""
+    """The cues that exempt it from the window: a match with the query, or with the caller's cues."""
 
     @property
     def is_chosen(self) -> bool:
-        """Does it carry a tag or an entity that the caller named?"""
+        """True if it carries a tag or an entity that the caller named."""
         return "tag" in self.cues or "entity" in self.cues
 
     @property
@@ -578,7 +580,7 @@ class _KnownEpisode:
 
 
 def offer_episodes(admission: Admission, notes: Explanation, carrying: frozenset[str]) -> list[Offer]:
-    """Cued ones, then at most `episodes_max` within the window (MP-11). `carrying` are the turns a cue points at."""
+    """Cued ones, then at most `episodes_max` within the window (MP-11). `carrying` are the turns that match a cue."""
     names = names_of("episode", (each.episode_id for each in admission.pool.episodes))
     taken: set[str] = set()
     fit: list[_KnownEpisode] = []
@@ -619,7 +621,7 @@ def _known_episode(
 
 
 def _episode_cues(admission: Admission, each: EpisodeCandidate, carrying: frozenset[str]) -> Iterator[str]:
-    """What lifts the window: a match with the query, a tag, an entity, a keyword, the time that is asked for."""
+    """The cues that exempt it from the window: the query, a tag, an entity, a keyword, the requested time."""
     cues = admission.cues
     if each.score > 0:
         yield _MATCH
@@ -633,7 +635,7 @@ def _episode_cues(admission: Admission, each: EpisodeCandidate, carrying: frozen
     if any(cues.says_keyword(line.text) for line in each.lines):
         found.add("keyword")
     if cues.chooses and "tag" not in found and not carrying.isdisjoint(each.sources):
-        found.add("tag" if cues.tags else "entity")  # as a label of a turn, of which an episode names but a few
+        found.add("tag" if cues.tags else "entity")  # as a label of a turn, of which an episode lists only a few
     yield from (noun for noun, _ in words if noun in found)
     if cues.has_range and cues.holds(each.start, each.end):
         yield "time_range"
@@ -643,17 +645,17 @@ def _unfit_episode(admission: Admission, known: _KnownEpisode) -> Reason | None:
     if (reason := admission.bars(known.candidate.trust)) is not None:
         return reason
     if (reason := admission.cues.bars(known.candidate.start, known.candidate.end)) is not None:
-        return reason  # no cue opens this wall (TM-05)
+        return reason  # no cue overrides this exclusion (TM-05)
     if known.cues:
         return None
     if admission.purpose == "tool":
-        return "purpose"  # weak for a tool, so only what it asked for
+        return "purpose"  # of little use to a tool, so only on request
     window = min(admission.policy.episode_window_days, admission.policy.milestone_days)
     return None if 0 <= known.age_days <= window else "out_of_window"
 
 
 def _bars_all_lines(admission: Admission, each: EpisodeCandidate) -> Reason | None:
-    """Why none of its sentences may be told; None where one may."""
+    """The reason all of its sentences are excluded; None if one is allowed."""
     reason: Reason | None = "empty"
     for line in each.lines:
         barred = admission.bars_sentence(line.evidence_id, line.text) if line.text.strip() else "empty"
@@ -664,7 +666,7 @@ def _bars_all_lines(admission: Admission, each: EpisodeCandidate) -> Reason | No
 
 
 def _episode_candidate(admission: Admission, known: _KnownEpisode) -> Candidate:
-    """Its best sentences that do not stand on the page yet: all of them, fewer, or only that it was."""
+    """Its best sentences not yet on the page: all of them, fewer, or only its date."""
     level, lines_max = _compression(admission, known.age_days)
 
     def shorten(fits: Fits, is_shown: IsShown) -> tuple[Episode, Step | None] | None:
@@ -673,7 +675,7 @@ def _episode_candidate(admission: Admission, known: _KnownEpisode) -> Candidate:
             return None
         for count in range(len(fresh), -1, -1):
             episode = _episode(admission, known, level, fresh[:count])
-            if (count or episode.tags) and fits(episode):  # a day with neither sentence nor tag tells nothing
+            if (count or episode.tags) and fits(episode):  # a day without sentence or tag says nothing
                 return episode, None if count == len(fresh) else "raw→summary" if count else "raw→ref"
         return None
 
@@ -699,8 +701,8 @@ def _episode_candidate(admission: Admission, known: _KnownEpisode) -> Candidate:
 
 
 def _fresh_lines(admission: Admission, known: _KnownEpisode, lines_max: int, is_shown: IsShown) -> list[SummaryLine]:
-    """The best sentences that may be shown and are not on the page yet; of an episode that does not match the question,
-    few of a tool's that share no word with it.
+    """The best allowed sentences not yet on the page; for an episode that does not match the query, few tool lines
+    without a shared word.
     """
 
     def is_beside(line: SummaryLine) -> bool:
@@ -736,7 +738,7 @@ _SPAN, _START = {"start", "end"}, {"start"}
 
 
 def _episode(admission: Admission, known: _KnownEpisode, level: str, lines: list[SummaryLine]) -> Episode:
-    """The best sentence is the summary, the rest are highlights in the order they were said, sources beside them."""
+    """The best sentence is the summary, the rest are highlights in chronological order, with matching sources."""
     each = known.candidate
     rest = sorted(lines[1:], key=lambda line: (instant_order(line.ts), line.evidence_id, line.text))
     ordered = [*lines[:1], *rest]

@@ -1,6 +1,6 @@
-"""What was said and composed, in one order: a user's entries with the packets between them, session by session.
+"""A user's entries with the packets between them, in one order, session by session.
 
-A session, or one run of it, is the same list with fewer in it. Nothing is written here.
+A session, or one run of it, is the same list, filtered. Nothing is written here.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ class TurnBuild(Record):
 
 
 class RunTurn(Record):
-    """An entry, or a packet that was composed between entries: one of the two."""
+    """An entry, or a packet composed between entries: exactly one of the two."""
 
     entry: Absent[LedgerEntry] = None
     build: Absent[TurnBuild] = None
 
 
 class TurnScope(NamedTuple):
-    """Whose turns: a user's, of a session, of a run."""
+    """A filter on turns: a user, a session, a run."""
 
     tenant_id: str
     user_id: str
@@ -90,7 +90,7 @@ class TurnScope(NamedTuple):
 
 
 class _Made(NamedTuple):
-    """As much of a build as says where it stands."""
+    """The part of a build that determines its position."""
 
     id: str
     version: int
@@ -104,7 +104,8 @@ class _Written(NamedTuple):
 
 class SessionTurns:
     """A stretch of the two lists in one order, within a transaction. The place of an entry is its number; that of a
-    packet the number of the entry before it, when it was composed, and its id."""
+    packet the number of the entry before it, its time, and its id.
+    """
 
     def __init__(self, ctx: Context, reader: Reader, scope: TurnScope, asked: ListQuery) -> None:
         self._ctx, self._reader, self._scope, self._asked = ctx, reader, scope, asked
@@ -142,7 +143,7 @@ class SessionTurns:
     def find(
         cls, ctx: Context, reader: Reader, scope: TurnScope, name: str, asked: ListQuery
     ) -> Placed[RunTurn] | None:
-        """The entry or the packet that has an id, in whichever session of the scope it stands."""
+        """The entry or packet with an id, in any session of the scope."""
         row = get(reader, ENTRIES, (name,))
         if row is not None:
             own = cls(ctx, reader, scope, asked)
@@ -155,21 +156,21 @@ class SessionTurns:
         place = (session_id, own._last_before(item.created_at), item.created_at, item.id)
         return Placed(place, own._packet(item))
 
-    # -- what is there ------------------------------------------------------------------------------------
+    # -- reading ------------------------------------------------------------------------------------------
 
     def _entry(self, seq: int) -> _Written | None:
         """The entry with a number."""
         return first(self._reader, ENTRIES, (*self._scope.entries, ("seq", "=", seq)), into=_Written, order=_ORDER)
 
     def _entries(self, where: Where, size: int, *, descending: bool) -> list[EntryRow]:
-        """Entries that are asked for or stand between those that are; none where packets alone are."""
+        """Entries requested or between requested ones; none if only packets are requested."""
         if self._asked.kind == _BUILT:
             return []
         conditions = (*self._scope.entries, *where, *self._window())
         return select(self._reader, ENTRIES, conditions, order=_ORDER, descending=descending, limit=size)
 
     def _window(self) -> Where:
-        """The numbers of the entries that were written in the time that is asked for, found by halving."""
+        """The numbers of the entries written in the requested period, found by bisection."""
         if self._bounds is None:
             since, until = self._asked.since, self._asked.until
             low: Where = () if since is None else (("seq", ">=", self._first_since(since)),)
@@ -178,7 +179,7 @@ class SessionTurns:
         return self._bounds
 
     def _made(self, where: Where, beyond: tuple[str, str], size: int, *, descending: bool) -> list[_Made]:
-        """The packets in a time, those beyond one of them."""
+        """The packets of a period, after a given one."""
         asked = self._asked
         if asked.kind not in (None, _BUILT):
             return []
@@ -193,7 +194,7 @@ class SessionTurns:
         )  # fmt: skip
 
     def _last_before(self, moment: str) -> int:
-        """The number of the last entry that was not written after a moment."""
+        """The number of the last entry written at or before a moment."""
         low, high, found = 1, self._head() + 1, 0
         while low < high:
             middle = (low + high) // 2
@@ -205,7 +206,7 @@ class SessionTurns:
         return found
 
     def _first_since(self, moment: str) -> int:
-        """The number of the first entry that was not written before a moment; one more than the last where all were."""
+        """The number of the first entry written at or after a moment; one more than the last if there is none."""
         low, high = 1, self._head() + 1
         while low < high:
             middle = (low + high) // 2
@@ -224,12 +225,12 @@ class SessionTurns:
         where: Where = (*self._scope.entries, ("seq", ">=", number))
         return first(self._reader, ENTRIES, where, into=_Written, order=_ORDER)
 
-    # -- what is shown ------------------------------------------------------------------------------------
+    # -- merging ------------------------------------------------------------------------------------------
 
     def _joined(
         self, rows: Sequence[EntryRow], made: Sequence[_Made], known: Sequence[_Written], *, descending: bool
     ) -> list[Placed[RunTurn]]:
-        """Both in one order; `known` are the entries by which a packet's place is told, oldest first."""
+        """Merge both in order; `known` are the entries that determine the packets' places, oldest first."""
         moments = [row.recorded_at for row in known]
         found: list[Placed[RunTurn]] = [Placed((row.seq, "", ""), self._shown(row)) for row in rows]
         for each in made:
@@ -281,7 +282,7 @@ class SessionTurns:
 TurnKind = Literal["message", "tool_result", "state_patch", "system", "step", "build"]
 TURN_KINDS: tuple[str, ...] = get_args(TurnKind)
 _PASSED = (0, "", "")
-"""The place of a session in which nothing was found: no entry has that number."""
+"""The place of a session without results: no entry has that number."""
 _BEFORE_ALL, _AFTER_ALL = -1, 2**62
 """Numbers that no proof has."""
 
@@ -294,8 +295,9 @@ class _Held(NamedTuple):
 def page_turns(
     ctx: Context, tenant_id: str, user_id: str | None, session_id: str | None, run_id: str | None, asked: ListQuery
 ) -> Iterator[Placed[RunTurn]]:
-    """Each turn with its place: its session, then the number of an entry; of a packet the number of the last entry that
-    was written before it, then when it was composed, and its id. `since` and `until` go by when it was written."""
+    """Each turn with its place: its session, then the number of an entry; for a packet the number of the last entry
+    written before it, its time, and its id. `since` and `until` go by the time of writing.
+    """
     scope = _scope_of(ctx, tenant_id, user_id, session_id, run_id)
 
     def read(reader: Reader, after: Place | None, descending: bool, size: int) -> list[Placed[RunTurn]]:
@@ -308,7 +310,7 @@ def page_turns(
             wanted = size - len(found)
             own = turns.before(place, wanted) if descending else turns.after(place, wanted)
             found += [Placed((name, *each.place), each.value) for each in own]
-            if not own:  # it was looked at, so it counts
+            if not own:  # examined, so it counts
                 found.append(Placed((name, *_PASSED), None))
             if len(found) >= size:
                 break
@@ -323,7 +325,7 @@ def page_turns(
 def count_turns(
     ctx: Context, tenant_id: str, user_id: str | None, session_id: str | None, run_id: str | None, asked: ListQuery
 ) -> int | None:
-    """How many there are, forgotten entries with them; None where not all are shown, or there are too many."""
+    """The number of turns, forgotten entries included; None for a filtered list or too many."""
     if (asked.q, asked.since, asked.until) != (None,) * 3 or asked.kind not in (None, "build"):
         return None
     scope = _scope_of(ctx, tenant_id, user_id, session_id, run_id)
@@ -337,7 +339,7 @@ def count_turns(
 def _scope_of(
     ctx: Context, tenant_id: str, user_id: str | None, session_id: str | None, run_id: str | None
 ) -> TurnScope:
-    """Whose turns are meant. A run is known by what it began with or, where it only composed, by its packets."""
+    """The filter for the given ids. A run is identified by its first entry or, if it only composed, by its packets."""
     for name, given in (("user_id", user_id), ("session_id", session_id), ("run_id", run_id)):
         if given is not None and (not isinstance(given, str) or not given):
             raise InvalidInput(f"{name} should be a non-empty string", path=f"$.{name}")
@@ -355,7 +357,7 @@ def _run_scope(reader: Reader, tenant_id: str, run_id: str, user_id: str | None)
     run: Item | _Held | None
     try:
         run = run_item(reader, run_id, user_id)
-    except NotFound:  # or another user's, which is looked for in the same way
+    except NotFound:  # or another user's, which is looked up in the same way
         where: Where = (("kind", "=", "build"), ("run_id", "=", run_id), ("receipt_id", "=", None))
         where += () if user_id is None else (("user_id", "=", user_id),)
         run = first(reader, ITEMS, where, into=_Held)
@@ -367,8 +369,7 @@ def _run_scope(reader: Reader, tenant_id: str, run_id: str, user_id: str | None)
 def _sessions(
     reader: Reader, scope: TurnScope, begun: str | None, descending: bool, *, is_passed: bool
 ) -> Iterator[str]:
-    """The sessions of a user by their ids, from one on. One in which something was only composed has no entry, and is
-    known by the proofs of its packets."""
+    """A user's sessions by id, from one on. A session with packets but no entry is found by its packets' proofs."""
     if scope.session_id is not None:
         if not is_passed:
             yield scope.session_id
@@ -377,7 +378,7 @@ def _sessions(
     own: Where = (("user_id", "=", scope.user_id),)
     while True:
         where = own if begun is None else (*own, ("session_id", sign, begun))
-        # Proofs hold numbers for names, so only a place in their order can be asked for.
+        # Proofs hold numbers for names, so only a position in their order can be queried.
         number = _BEFORE_ALL if sign in (">=", "<") else _AFTER_ALL
         place = None if begun is None else (scope.user_id, begun, number)
         found = {
@@ -391,7 +392,7 @@ def _sessions(
 
 
 def _find(ctx: Context, reader: Reader, scope: TurnScope, name: str, asked: ListQuery) -> Placed[RunTurn] | None:
-    """The entry or the build of an id; or, where a session is meant, the entry with a number or the one before it."""
+    """The entry or build with an id; or, if it names a session, the entry with a number or the one before it."""
     placed = SessionTurns.find(ctx, reader, scope, name, asked)
     if placed is None and scope.session_id is not None and name.isascii() and name.isdigit() and len(name) < 16:
         own = SessionTurns(ctx, reader, scope.of(scope.session_id), asked)

@@ -1,4 +1,4 @@
-"""Why was my agent told this, and why did it say that? From a text back to builds, their lines, and their events."""
+"""Trace a text back to builds, their lines and their events: why the agent was given it, and why it said it."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ _PLAIN_WORD = re.compile(r"[^\W_]+")
 
 
 def plain_words(text: str) -> str:
-    """The words of a text alone: two that differ in case, marks, punctuation or line breaks have the same."""
+    """The bare words of a text, ignoring case, marks, punctuation and line breaks."""
     return " ".join(_PLAIN_WORD.findall(_ANY_MARK.sub(" ", text).casefold()))
 
 
 def cite(ctx: Context, scope: Scope, role: str, content: Any, build: Build | str, path: str = "$.build") -> Cited:
-    """What an answer cites of a build: its marks resolved, the unknown ones named."""
+    """The citations of an answer to a build: its marks resolved, unknown ones named."""
     if role != "assistant":
         raise InvalidInput(
             "only an answer is observed with its build", path=path, hint="leave build out, or observe it as assistant"
         )
     made = build_of(ctx, scope, build, path)
-    said = resolve(content, made.marks) if isinstance(content, str) else None  # else the record refuses it
+    said = resolve(content, made.marks) if isinstance(content, str) else None  # otherwise the record refuses it
     return Cited(
         build_id=made.id,
         evidence_ids=said.evidence_ids if said is not None else (),
@@ -66,7 +66,7 @@ def cite(ctx: Context, scope: Scope, role: str, content: Any, build: Build | str
 
 
 class AnsweredLine(NamedTuple):
-    """A sentence of an answer, and the lines of the prompt that it cites."""
+    """A sentence of an answer, and the prompt lines it cites."""
 
     build: Item
     sentence: CitedSentence
@@ -74,7 +74,7 @@ class AnsweredLine(NamedTuple):
 
 
 def trace_answer(ctx: Context, tenant_id: str, entry: LedgerEntry) -> list[AnsweredLine]:
-    """The answer sentence by sentence, with the lines that its marks stand on; empty where its build is gone."""
+    """The answer by sentence, with the lines of its marks; empty if its build is gone."""
     cited = entry.cited
     if cited is None:
         return []
@@ -96,7 +96,7 @@ def trace_answer(ctx: Context, tenant_id: str, entry: LedgerEntry) -> list[Answe
 
 
 def _texts_in_view(ctx: Context, tenant_id: str, body: dict[str, Any]) -> Iterator[str]:
-    """The texts of the builds that the model had before it beside this one; of those that are still there."""
+    """The texts of the other remaining builds that the model saw together with this one."""
     for build_id in body["request"].get("in_view", ()):
         build = ctx.engine.read(tenant_id, partial(latest, item_id=build_id))
         if build is not None and build.body is not None:
@@ -104,11 +104,11 @@ def _texts_in_view(ctx: Context, tenant_id: str, body: dict[str, Any]) -> Iterat
 
 
 _NEXT = re.compile(r"\[\d|#|- |undated:|Today is |\d{1,2} [A-Z][a-z]+ \d{4}:")
-"""How a line of a page begins that does not go on with the one before; words of somebody never begin so."""
+"""The start of a page line that does not continue the one before; quoted words never begin like this."""
 
 
 def cited_lines(page: Sequence[str], numbers: Sequence[str]) -> Iterator[str]:
-    """For each mark the lines that begin with it, with those that go on from them, else those that hold it."""
+    """For each mark the lines that begin with it, with their continuations, else those that contain it."""
     for number in numbers:
         mark = f"[{number}]"
         first = [place for place, line in enumerate(page) if line.startswith(mark)]
@@ -122,7 +122,7 @@ def cited_lines(page: Sequence[str], numbers: Sequence[str]) -> Iterator[str]:
 def find_answers(
     ctx: Context, tenant_id: str, words: str, user_id: str | None, limit: int
 ) -> Iterator[tuple[LedgerEntry, str]]:
-    """Answers that hold these words (`plain_words`), newest first, of so many as are looked at; with their text."""
+    """Answers that contain these words (`plain_words`), newest first, within a limit; with their text."""
     where: tuple[Condition, ...] = (("kind", "=", "answer"),)
     if user_id is not None:
         where = (*where, ("user_id", "=", user_id))
@@ -143,17 +143,17 @@ def find_answers(
 
 
 LOOKED_MAX = 1000
-"""How many builds, and answers, back it looks, where nobody says."""
+"""The default number of builds, and of answers, examined."""
 LOOKED_AT_MOST = 100_000
 ID_CHARS_MAX = 256
 _WORD = re.compile(r"[a-z0-9]+")
 _MARK = re.compile(r"\[(\d{1,9})\]")
 _SHARE_MIN = 0.5
-"""A sentence that puts lines in other words, and cites them, has this share of its words from them."""
+"""The minimum share of words that a paraphrasing sentence takes from the lines it cites."""
 
 
 class Telling(Record):
-    """A build whose text held the words that were asked for, or the lines that they cite; or one for an answer."""
+    """A build whose text held the words, or the lines that they cite; or the build of an answer."""
 
     build_id: str
     purpose: str
@@ -161,19 +161,19 @@ class Telling(Record):
     policy_id: str
     query: str
     line: str
-    """The lines of the prompt it stood on, or that it cites; of an answer those that the sentence cites, if any."""
+    """The prompt lines that contain or support it; for an answer, those that the sentence cites, if any."""
     evidence_ids: Items[str]
-    """The events whose own words these are, as far as the build knew them; of an answer those that it cites."""
+    """The events with exactly these words, if the build knew them; for an answer, those that it cites."""
     answer_id: Absent[str] = None
-    """The event that is the answer."""
+    """The event id of the answer."""
     sentence: Absent[str] = None
     """The sentence of the answer."""
     unknown_marks: Absent[Items[str]] = None
-    """Marks of the sentence that name nothing on the page it was given."""
+    """Marks of the sentence that name nothing on its page."""
 
 
 class TraceRequest(Request):
-    """How far back is looked."""
+    """Limits of a trace."""
 
     looked_max: Annotated[int, within("looked_max is a number of builds", above=0, at_most=LOOKED_AT_MOST)] = LOOKED_MAX
 
@@ -181,11 +181,11 @@ class TraceRequest(Request):
 def trace_text(
     ctx: Context, tenant_id: str, text: str, user_id: str | None, looked_max: int = LOOKED_MAX
 ) -> list[Telling]:
-    """Builds that told a model this text, newest first; and answers that say it, with the lines they cite.
+    """Builds that showed a model this text, newest first; and answers that contain it, with the lines they cite.
 
     A text is found by its words: case, marks, punctuation and line breaks may differ. A sentence with marks is also
-    found by them, in builds whose lines under these marks have at least half of its words. The id of an answer stands
-    for the whole of it. Of each kind the newest `looked_max` are looked through.
+    found by them, in builds whose lines under these marks have at least half of its words. An answer's id selects the
+    whole answer. Of each kind the newest `looked_max` are examined.
     """
     most = checked(TraceRequest, looked_max=looked_max).looked_max
     wanted = _Wanted.of(text) if isinstance(text, str) else None
@@ -204,12 +204,12 @@ def trace_text(
 
 
 class _Wanted(NamedTuple):
-    """A text that is traced."""
+    """A text to trace."""
 
     words: str
     marks: tuple[str, ...]
     terms: frozenset[str]
-    """Its words as the index has them, without those that say nothing."""
+    """Its indexed terms, without stop words."""
 
     @classmethod
     def of(cls, text: str) -> _Wanted:
@@ -218,7 +218,7 @@ class _Wanted(NamedTuple):
 
 
 def _answer(ctx: Context, tenant_id: str, named: str, user_id: str | None) -> LedgerEntry | None:
-    """The answer of this id, where there is one that was observed with its build."""
+    """The answer with this id, if it was observed with its build."""
     if len(named) > ID_CHARS_MAX or " " in named:
         return None
     try:
@@ -229,7 +229,7 @@ def _answer(ctx: Context, tenant_id: str, named: str, user_id: str | None) -> Le
 
 
 def _answered(ctx: Context, tenant_id: str, entry: LedgerEntry, wanted: str) -> Iterator[Telling]:
-    """One for each sentence of an answer that holds the words or, where they are several sentences, is among them."""
+    """One result per sentence of an answer that contains the words or, if these span several, is among them."""
     for build, sentence, lines in trace_answer(ctx, tenant_id, entry):
         said = plain_words(sentence.text)
         if wanted not in said and said not in wanted:
@@ -253,7 +253,7 @@ def _told(ctx: Context, tenant_id: str, wanted: _Wanted, user_id: str | None, mo
     word = "" if wanted.marks else max(_WORD.findall(wanted.words), key=len, default="")
     for item in islice(shown(seek(ctx, tenant_id, reading, asked), asked), most):
         if item.checked and word not in _folded(item.body or ""):
-            item.check()  # what does not hold the longest word holds no more of it, and is not read on
+            item.check()  # a body without the longest word cannot match and is not parsed
             continue
         with _read_as_build(item):
             telling = _telling(ctx, tenant_id, item, wanted)
@@ -263,12 +263,12 @@ def _told(ctx: Context, tenant_id: str, wanted: _Wanted, user_id: str | None, mo
 
 
 def _folded(text: str) -> str:
-    """Casefolded; of letters without accents that is the same as lower case, and much faster."""
+    """Casefold; for text without accents that equals lower case, which is much faster."""
     return text.lower() if text.isascii() else text.casefold()
 
 
 def _telling(ctx: Context, tenant_id: str, item: Item, wanted: _Wanted) -> Telling | None:
-    """What a build told of the words; None if it told nothing of them."""
+    """The match of a build with the words; None without a match."""
     body = item.plain()
     page, marks = body["text"].splitlines(), body.get("marks", {})
     if lines := _lines_with(page, wanted.words):
@@ -282,7 +282,7 @@ def _telling(ctx: Context, tenant_id: str, item: Item, wanted: _Wanted) -> Telli
 
 
 def _lines_with(page: Sequence[str], words: str) -> list[str]:
-    """The lines on which the words first stand, or over which they run."""
+    """The lines on which the words first occur, or over which they run."""
     plain = [plain_words(line) for line in page]
     ends = list(accumulate(len(line) + 1 for line in plain))
     start = " ".join(plain).find(words)
@@ -293,7 +293,7 @@ def _lines_with(page: Sequence[str], words: str) -> list[str]:
 
 
 def _lines_cited(page: Sequence[str], marks: dict[str, str], wanted: _Wanted) -> list[str]:
-    """The lines that a sentence cites, if they have enough of its words and each of its marks is on the page."""
+    """The lines that a sentence cites, if they share enough words and each of its marks is on the page."""
     if not wanted.terms or not all(number in marks for number in wanted.marks):
         return []
     lines = list(dict.fromkeys(cited_lines(page, wanted.marks)))
@@ -302,9 +302,9 @@ def _lines_cited(page: Sequence[str], marks: dict[str, str], wanted: _Wanted) ->
 
 
 def _sources(ctx: Context, tenant_id: str, body: dict[str, Any], lines: list[str], wanted: str) -> tuple[str, ...]:
-    """The events whose words these are, of those that the lines cite: what was only a candidate told nothing.
+    """The cited events with exactly these words; mere candidates showed nothing.
 
-    If the words are nobody's own (a value that was normalised, a name for a place), all that the lines cite.
+    If the words are no verbatim quote (a normalised value, a name for a place), all events that the lines cite.
     """
     marks: dict[str, str] = body.get("marks", {})
     cited = dict.fromkeys(marks[number] for line in lines for number in _MARK.findall(line) if number in marks)
@@ -317,7 +317,7 @@ def _sources(ctx: Context, tenant_id: str, body: dict[str, Any], lines: list[str
 
 
 def _holding(ctx: Context, tenant_id: str, ids: list[str], wanted: str) -> dict[str, None]:
-    """Those of these events that hold the words."""
+    """The subset of these events that contain the words."""
 
     def read(reader: Reader) -> dict[str, LiveTurn]:
         events = texts(reader, ENTRIES, "id", (("id", "in", tuple(ids)), ("receipt_id", "=", None)))
@@ -339,7 +339,7 @@ def _request_of(body: dict[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def _read_as_build(item: Item) -> Iterator[None]:
-    """A body that lacks what every build has, or has another thing in its place, is damaged."""
+    """Treat a body with missing or mistyped standard fields as damaged."""
     try:
         yield
     except (KeyError, TypeError, AttributeError, ValidationError):
@@ -347,5 +347,5 @@ def _read_as_build(item: Item) -> Iterator[None]:
 
 
 def _words_of(turn: Turn) -> str:
-    """The words of a turn; of a tool's result, the call as well."""
+    """The words of a turn, including a tool result's call."""
     return f"{turn.speaker} → {turn.text}" if turn.kind == "tool_result" and turn.speaker else turn.text

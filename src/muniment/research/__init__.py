@@ -1,8 +1,8 @@
-"""Research runs: from a question to perspectives, from outputs to checked claims and a pack bounded in bytes.
+"""Research runs: from a question to perspectives, from outputs to checked claims and a pack of bounded size.
 
-It asks no model and fetches nothing by itself. A claim enters a pack only on a citation that the fact checker of
-`verify` finds to support it. The store is the truth; the run directory follows it.
+The package itself calls no model and fetches nothing. A claim enters a pack only with a citation that the fact checker
+of `verify` finds to support it. The store is authoritative; the run directory mirrors it.
 
-Read `plan` and `prompt` (what agents are asked), `_markdown` with `_marks` and `_figures` (what they hand back),
-`waves`, `sources`, `pack`, `drafts` and `gates` (what is checked), `store` and `run_directory` (where it is kept).
+Read `plan` and `prompt` (the requests to agents), `_markdown` with `_marks` and `_figures` (their outputs), `waves`,
+`sources`, `pack`, `drafts` and `gates` (the checks), `store` and `run_directory` (storage).
 """

@@ -1,6 +1,6 @@
 """Quantities in a sentence: money, shares, measures, counts, in English and Chinese.
 
-A number that only names or places something is none: a year, a date, a version, a model, a section.
+Numbers that only name or place something do not count: years, dates, versions, models, section numbers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PLACE_BEHIND = re.compile(
 _RANGE = re.compile(r"\s?(?:[-–~至到]|to)\s?\d+(?:[.,]\d+)*")
 _YEARS = range(1500, 2101)
 _COUNT_MIN = 10
-"""A smaller number of things is more often how a text is built ("3 approaches") than what it found."""
+"""Smaller counts are more often about the structure of the text ("3 approaches") than findings."""
 _LARGE = 10_000
 _WINDOW = 24
 _WORDS = re.compile(
@@ -43,7 +43,7 @@ _WORDS = re.compile(
 
 
 def has_figure(text: str) -> bool:
-    """Whether a sentence (without its marks) gives a quantity."""
+    """Return whether a sentence (without its marks) gives a quantity."""
     return _WORDS.search(text) is not None or any(_is_quantity(text, found) for found in _NUMBER.finditer(text))
 
 

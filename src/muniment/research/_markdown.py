@@ -1,9 +1,9 @@
-"""An agent's Markdown, read: sections, sentences with their citation marks, addresses, claims.
+"""Parsing an agent's Markdown: sections, sentences with their citation marks, addresses, claims.
 
-Blocks are found by markdown-it; what is inside of a paragraph needs places in the text, and is read by `_marks`. Any
-text can be read, in time linear in its length; nothing is refused. Offsets are characters of the Markdown. A mark
-belongs to the sentence it is in or directly behind. The marks that close a paragraph are also named at the sentences
-before its last one, apart (`closing`): whether they support those is for a check to find out.
+Blocks are found by markdown-it; the contents of a paragraph need exact positions, and are read by `_marks`. Any text
+can be read, in time linear in its length; nothing is refused. Offsets are characters of the Markdown. A mark belongs to
+the sentence it is in or directly behind. Marks that close a paragraph are also listed, separately (`closing`), at the
+sentences before its last one: a check decides whether they support those.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ class Section(NamedTuple):
 class Sentence(NamedTuple):
     """A sentence, a heading, a row of a table or an entry of a list of sources.
 
-    `text` is `markdown[start:end]` word for word, with marks taken out, emphasis, links and code reduced to their words
-    and white space made one blank. Marks behind its full stop are outside of the span. An entry is not reduced.
+    `text` is `markdown[start:end]` verbatim, except that marks are removed, emphasis, links and code reduced to their
+    words, and white space collapsed. Marks behind its full stop are outside of the span. An entry is not reduced.
     """
 
     text: str
     section: str
-    """The title of the nearest heading above, or ""; a line in bold is one only if there are no others."""
+    """The title of the nearest heading above, or ""; a line in bold counts only if there are no other headings."""
     start: int
     end: int
     marks: tuple[Mark, ...]
@@ -75,7 +75,7 @@ class Reading(NamedTuple):
     sentences: tuple[Sentence, ...]
     references: Mapping[str, Reference]
     urls: tuple[FoundUrl, ...]
-    """All addresses in the order of their places, each as often as it is written; none from code and images."""
+    """All addresses in order of position, including repetitions; none from code and images."""
 
 
 _CLOSING_MAX = 20
@@ -84,7 +84,7 @@ _WORD = re.compile(rf"[{_HAN}]|\d+(?:[.,]\d+)*(?:[^\W{_HAN}])*|[^\W{_HAN}]+(?:['
 
 
 def read_markdown(markdown: str) -> Reading:
-    """Read an output. Code is left out; all else is in some sentence."""
+    """Parse an output. Code is left out; everything else is in some sentence."""
     outline = _outline(markdown, _read_blocks(markdown))
     entries, taken = _read_entries(markdown, outline)
     references = References(entries)
@@ -112,16 +112,16 @@ def read_markdown(markdown: str) -> Reading:
 
 
 def count_words(text: str) -> int:
-    """Count words; a Han or kana character is one by itself."""
+    """Count words; each Han or kana character counts as one."""
     return sum(1 for _ in _WORD.finditer(text))
 
 
 # -- blocks ---------------------------------------------------------------------------------------------
 
 _BOLD_LEVEL = 7
-"""Of a line in bold that is used as a heading: below every real one."""
+"""Level of a line in bold used as a heading: below every real one."""
 _NAMED_LEVEL = 2
-"""Of a line in bold, or a plain one, that is the name of a section."""
+"""Level of a line in bold, or a plain one, that is the name of a section."""
 _TITLE_CHARS_MAX = 200
 _PLAIN_CHARS_MAX = 40
 _PARAGRAPH_CHARS_MIN = 60
@@ -139,7 +139,7 @@ _WRAPPED = re.compile(
 
 
 class Block(NamedTuple):
-    """A block by the spans of its lines, without indent, list marker and quote marks."""
+    """A block as the spans of its lines, without indent, list marker and quote marks."""
 
     kind: BlockKind
     lines: tuple[tuple[int, int], ...]
@@ -148,7 +148,7 @@ class Block(NamedTuple):
     marker: str = ""
     """Of a list item: "-", or its number."""
     apart: bool = True
-    """A blank line, or anything that is no paragraph, comes before it."""
+    """A blank line, or anything other than a paragraph, precedes it."""
 
     @property
     def start(self) -> int:
@@ -163,12 +163,12 @@ class Block(NamedTuple):
 def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
-    rules = ["inline", "text_join", "code", "html_block", "reference"]  # indented text is no code, a div hides nothing
+    rules = ["inline", "text_join", "code", "html_block", "reference"]  # text indented or in a div is read
     return MarkdownIt("commonmark").enable("table").disable(rules)
 
 
 def _read_blocks(markdown: str) -> list[Block]:
-    """The blocks that hold words, in order."""
+    """The blocks that contain words, in order."""
     source, tokens = _tokens(markdown)
     lines = [found.span(1) for found in re.finditer(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)", source)]
     blocks: list[Block] = []
@@ -199,9 +199,9 @@ def _read_blocks(markdown: str) -> list[Block]:
 
 
 def _tokens(markdown: str) -> tuple[str, list[Token]]:
-    """Parse the text with one replacement of equal length for each sign that Markdown does not know.
+    """Parse the text after replacing each character unknown to Markdown by one of equal length.
 
-    A fence that is never closed hides nothing, and one around the whole output is seen through.
+    An unclosed fence hides nothing, and one around the whole output is ignored.
     """
     source = _BULLET.sub(r"\1-", markdown.replace("\0", "\ufffd"))
     if (wrapped := _WRAPPED.match(source)) is not None:
@@ -228,7 +228,7 @@ def _blank(text: str, start: int, end: int) -> str:
 
 
 def _without_cells(tokens: list[Token]) -> list[Token]:
-    """Rows of tables are read as lines."""
+    """Treat rows of tables as lines."""
     return [
         token
         for at, token in enumerate(tokens)
@@ -237,7 +237,7 @@ def _without_cells(tokens: list[Token]) -> list[Token]:
 
 
 def _spans(source: str, content: str, lines: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """The places of a token's lines in the source."""
+    """The positions of a token's lines in the source."""
     spans = []
     for written, (start, end) in zip(content.split("\n"), lines, strict=False):
         stripped = written.strip()
@@ -248,7 +248,7 @@ def _spans(source: str, content: str, lines: Sequence[tuple[int, int]]) -> tuple
 
 
 def _heading(source: str, spans: tuple[tuple[int, int], ...], level: int) -> Iterator[Block]:
-    """A heading; a sentence or a whole paragraph over a line of dashes is none."""
+    """A heading; but a sentence or a whole paragraph over a line of dashes does not count as one."""
     if not spans:
         return
     start, end = spans[0][0], spans[-1][1]
@@ -262,7 +262,7 @@ def _heading(source: str, spans: tuple[tuple[int, int], ...], level: int) -> Ite
 
 
 def _row(source: str, start: int, end: int) -> Iterator[Block]:
-    """A row of a table, without the bars at its ends."""
+    """A row of a table, without the outer bars."""
     if "|" not in source[start:end]:
         spans = _spans(source, source[start:end], [(start, end)])
         if spans:
@@ -277,7 +277,7 @@ def _row(source: str, start: int, end: int) -> Iterator[Block]:
 
 
 def _paragraph(source: str, block: Block) -> Iterator[Block]:
-    """A paragraph, cut at lines that are headings or rows without being written as such."""
+    """A paragraph, cut at lines that are headings or rows without the markup."""
     lines: list[tuple[int, int]] = []
     marker, apart = block.marker, block.apart
     for number, (start, end) in enumerate(block.lines):
@@ -337,7 +337,7 @@ _SECTION_NAMES = {
 """Kinds of sections and their names, in English and Chinese."""
 _KINDS = {name.strip(): kind for kind, names in _SECTION_NAMES.items() for name in names.split(",")}
 _OWN = frozenset({"sources", "gaps", "change note"})
-"""Kinds that end whatever section they are in, even if they are only a line."""
+"""Kinds that end the section they are in, even if they are only a line."""
 _NUMBERING = re.compile(
     r"(?:第?[一二三四五六七八九十百]{1,4}(?:[、.．:：]|[章节部篇][分]?[、.．:：\s]?)|[(（][一二三四五六七八九十\d]{1,4}[)）]"
     r"|\d{1,3}(?:\.\d{1,3}){0,4}(?:[.、．)）:：]|\s|(?=[^\W\d_a-z]))|[ivxlc]{1,6}[.、)]\s?|[a-z][.)]\s"
@@ -354,7 +354,7 @@ _LINK = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
 
 @remembered(1024)
 def _names_of(title: str) -> tuple[str, ...]:
-    """A title in plain form, then its parts: "3. **Gaps & limits**" is "gaps & limits", "gaps", "limits"."""
+    """A normalised title, then its parts: "3. **Gaps & limits**" gives "gaps & limits", "gaps", "limits"."""
     plain = _bare(" ".join(title[:300].casefold().replace("*", "").replace("_", " ").replace("`", "").split()))
     if plain in _KINDS:
         return (plain,)
@@ -370,13 +370,13 @@ def _bare(name: str) -> str:
 
 
 def section_kind(title: str) -> str | None:
-    """The kind that a whole heading is a name of: "findings", "sources", "gaps", …"""
+    """The kind named by a whole heading: "findings", "sources", "gaps", …"""
     names = _names_of(title)
     return _KINDS.get(names[0]) if names else None
 
 
 def _is_sources(title: str) -> bool:
-    """Whether the heading announces a list of sources, and nothing else."""
+    """Return whether the heading announces a list of sources, and nothing else."""
     names = _names_of(title)
     return section_kind(title) == "sources" or (
         len(names) > 1 and all(_KINDS.get(name) == "sources" for name in names[1:])
@@ -384,10 +384,10 @@ def _is_sources(title: str) -> bool:
 
 
 def find_section(reading: Reading, name: str) -> Section | None:
-    """The section of that name, whatever its case, numbering and emphasis, by any of its English and Chinese names.
+    """The section of that name, ignoring case, numbering and emphasis, by any of its English and Chinese names.
 
-    A heading that joins several names ("Gaps and limitations") is each of them. Of several sections it is one that is
-    called so and nothing else, and the first that is not empty.
+    A heading that joins several names ("Gaps and limitations") counts as each of them. Of several sections, those with
+    exactly this name are preferred, then the first that is not empty.
     """
     whole = _names_of(name)[:1]
     ranked = sorted(sections_named(reading, name), key=lambda section: _names_of(section.title)[:1] != whole)
@@ -398,7 +398,7 @@ def find_section(reading: Reading, name: str) -> Section | None:
 
 
 def sections_named(reading: Reading, name: str) -> list[Section]:
-    """All sections of a name, in their order."""
+    """All sections of a name, in order."""
     wanted = {_KINDS.get(each, each) for each in _names_of(name)}
     return [
         section
@@ -431,7 +431,7 @@ def _outline(markdown: str, blocks: Sequence[Block]) -> _Outline:
     headings = {block.start for block in real}
     sections: list[Section] = []
     opened: list[int] = []
-    before: list[int] | None = None  # what was open before a list of sources that only a line announces
+    before: list[int] | None = None  # the section that was open before a list of sources announced by a plain line
     titles: list[str] = []
     listed: list[bool] = []
     for block in named:
@@ -459,14 +459,14 @@ def _title_of(markdown: str, block: Block) -> str:
 
 
 def _is_paragraph(markdown: str, block: Block) -> bool:
-    """Whether it is a paragraph of sentences, which no list of sources holds."""
+    """Return whether it is a paragraph of sentences, which does not occur in lists of sources."""
     text = markdown[block.start : block.end]
     long = block.kind == "prose" and block.apart and len(text) >= _PARAGRAPH_CHARS_MIN and text[-1] in ".。!！]】"
     return long and text[0] not in "[【" and find_url(text) is None
 
 
 def _with_names(markdown: str, block: Block, *, structured: bool) -> Iterator[Block]:
-    """A block, cut where one of its lines is the name of a section."""
+    """A block, cut at lines that are names of sections."""
     if block.kind == "heading" and block.level == _BOLD_LEVEL:
         kind = section_kind(_title_of(markdown, block))
         yield block._replace(level=_NAMED_LEVEL) if kind in _OWN or (kind and not structured) else block
@@ -491,7 +491,7 @@ def _is_name(line: str, *, first: bool, structured: bool) -> bool:
 
 
 def _read_entries(markdown: str, outline: _Outline) -> tuple[list[Entry], list[bool]]:
-    """The entries of lists of sources, and which blocks hold nothing else."""
+    """The entries of lists of sources, and which blocks contain nothing else."""
     blocks = outline.blocks
     taken = [False] * len(blocks)
     tail = len(blocks) if any(outline.listed) else _tail(markdown, blocks)
@@ -513,7 +513,7 @@ def _read_entries(markdown: str, outline: _Outline) -> tuple[list[Entry], list[b
 
 
 def _tail(markdown: str, blocks: Sequence[Block]) -> int:
-    """Where the numbered addresses begin that close an output without a heading, and that its marks refer to."""
+    """The start of the numbered addresses that close an output without a heading, and that its marks refer to."""
     at = len(blocks)
     while at and blocks[at - 1].marker.isdecimal() and find_url(markdown[blocks[at - 1].start : blocks[at - 1].end]):
         at -= 1
@@ -525,9 +525,9 @@ def _tail(markdown: str, blocks: Sequence[Block]) -> int:
 
 _GONE, _MARKUP = "\x00", "\x01"
 _WRAPPED_CHARS_MIN = 60
-"""A line of words that is shorter was not broken for want of room."""
+"""Shorter lines were not wrapped for lack of space."""
 _SENTENCE_CHARS_MAX = 1_000
-"""Sentences are not joined beyond this."""
+"""Sentences are not joined beyond this length."""
 _LABEL = (
     r"(?:sources?|references?|refs?|citations?|see(?:\salso)?|via|from|"
     r"资料来源|数据来源|来源|参考资料|参考文献|参考|引用|出处|参见|见)"
@@ -537,7 +537,7 @@ _SHELL = re.compile(
     rf"|[(（\[]\s*+{_LABEL}\s*+[:：][^()（）\[\]\x00\n]{{0,80}}\x00[^()（）\[\]\n]{{0,500}}[)）\]]"
     rf"|(?m:^)[\x01\s]*+{_LABEL}[\x01\s]*+[:：][\x01\s]*+(?=\x00)[\x00\x01\s,，;；、.。]*+(?m:$)"
 )
-"""What is only the shell of marks: "(Sources: [1], [2])"."""
+"""The remains of marks: "(Sources: [1], [2])"."""
 _HARD_BREAK = re.compile(r"(?:  |\\)\r?\n")
 _ABBREVIATED = re.compile(r"(?i)(?:^|\W)(?:al|inc|corp|ltd|co|nos?|figs?|eqs?|vols?|pp|approx|ca)\.\Z")
 _INITIALISM = re.compile(r"\b[A-Z](?:\.[A-Z])+\.\Z")
@@ -578,7 +578,7 @@ def _read_block(
 
 
 def _gaps(markdown: str, block: Block) -> Iterator[tuple[int, int, str]]:
-    """For each break between lines: a line end if a sentence may end there, a blank if the line was only too long."""
+    """For each break between lines: a line end if a sentence may end there, a blank if the line was merely wrapped."""
     for (start, end), (after, _) in zip(block.lines, block.lines[1:], strict=False):
         last, first = markdown[end - 1], markdown[after]
         soft = first.islower() or (end - start >= _WRAPPED_CHARS_MIN and last.isascii() and first.isascii())
@@ -587,7 +587,7 @@ def _gaps(markdown: str, block: Block) -> Iterator[tuple[int, int, str]]:
 
 
 def _mask(text: str, inline: Inline, gaps: Iterator[tuple[int, int, str]]) -> str:
-    """The text, as long as it was: marks as \\x00, markup as \\x01, what is between lines as a blank or line end."""
+    """The text, of equal length: marks as \\x00, markup as \\x01, breaks between lines as a blank or line end."""
     pieces = [(cut.start, cut.end, _GONE if cut.is_mark else _MARKUP) for cut in inline.cuts]
     parts: list[str] = []
     at = 0
@@ -601,8 +601,8 @@ def _mask(text: str, inline: Inline, gaps: Iterator[tuple[int, int, str]]) -> st
 
 
 def _sentence_places(masked: str) -> list[tuple[int, int]]:
-    """Half-open spans of sentences in a masked text, each from its first word to its last sign."""
-    # A mark is a closing sign with a blank behind it: a sentence may end before it.
+    """Half-open spans of sentences in a masked text, each from its first word to its last character."""
+    # A mark acts as closing punctuation followed by a blank: a sentence may end before it.
     plain = re.sub("\x00++", lambda found: "'" * (len(found[0]) - 1) + " ", masked).replace(_MARKUP, "'")
     joined: list[tuple[int, int]] = []
     for whole in sentence_spans(plain):
@@ -634,7 +634,7 @@ def _trim(masked: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _goes_on(plain: str, before: tuple[int, int], after: tuple[int, int]) -> bool:
-    """Whether a sentence was cut at an abbreviation."""
+    """Return whether a sentence was cut at an abbreviation."""
     first = plain[before[0] : before[1]]
     rest = plain[after[0] : after[1]].lstrip("'\"“(")
     if not any(map(str.isalnum, rest)) or (rest[0].islower() and first[-1:] in '.!?…"”)'):
@@ -645,7 +645,7 @@ def _goes_on(plain: str, before: tuple[int, int], after: tuple[int, int]) -> boo
 
 
 def _join_open(plain: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Join up to four spans that were cut inside of quotes or brackets, if that closes them."""
+    """Join up to four spans that were cut within quotes or brackets, if that closes them."""
     joined: list[tuple[int, int]] = []
     at = 0
     while at < len(spans):
@@ -664,26 +664,26 @@ def _join_open(plain: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, 
 
 
 def has_open_ends(text: str) -> bool:
-    """Whether a quote or bracket is opened in a sentence and not closed in it."""
+    """Return whether a quote or bracket is opened in a sentence and not closed in it."""
     if len(text) > _SENTENCE_CHARS_MAX:
         return False
     return text.count('"') % 2 == 1 or any(text.count(opens) > text.count(close) for opens, close in _OPENED.items())
 
 
 def _deal(places: Sequence[tuple[int, int]], marks: Sequence[Mark]) -> list[list[int]]:
-    """Deal each mark to the last sentence that begins before it; one before the first sentence goes to that."""
+    """Assign each mark to the last sentence that begins before it; one before the first sentence goes to that."""
     dealt: list[list[int]] = [[] for _ in places]
     starts = [start for start, _ in places]
     for at, mark in enumerate(marks if places else ()):
         place = bisect_right(starts, mark.start) - 1
         if 0 <= place + 1 < len(places) and mark.start <= starts[place + 1] < mark.end:
-            place += 1  # a link that its sentence begins with
+            place += 1  # a link at the start of its sentence
         dealt[max(0, place)].append(at)
     return dealt
 
 
 def _close_with(sentences: list[Sentence], marks: Sequence[Mark]) -> None:
-    """Give the marks of a paragraph of marks alone to the sentences of the paragraph before it."""
+    """Assign the marks of a paragraph of marks alone to the sentences of the paragraph before it."""
     block = sentences[-1].block
     for at in range(len(sentences) - 1, -1, -1):
         if sentences[at].block != block or sentences[at].kind == "heading":
@@ -692,10 +692,10 @@ def _close_with(sentences: list[Sentence], marks: Sequence[Mark]) -> None:
 
 
 def _words_between(masked: str, start: int, end: int) -> str:
-    """The words of a span: marks and markup taken out, white space made one blank, none left before a stop."""
+    """The words of a span, with marks and markup removed, white space collapsed, and no space before a stop."""
     text = ""
     for part in filter(None, masked[start:end].replace(_MARKUP, "").split(_GONE)):
-        if text and part.lstrip()[:1] in _TIGHT:  # nothing at all included
+        if text and part.lstrip()[:1] in _TIGHT:  # also true of an empty text
             text, part = text.rstrip(), part.lstrip()
             if text[-1:] in ".!?。！？" and part[:1] in (".", "!", "?", "。", "！", "？"):
                 part = part[1:]
@@ -708,11 +708,11 @@ def _words_between(masked: str, start: int, end: int) -> str:
 # -- claims ---------------------------------------------------------------------------------------------
 
 _NO_CLAIMS = frozenset({"sources", "gaps", "contents", "change note"})
-"""Sections that make no claims."""
+"""Sections that contain no claims."""
 _NOT_DECLARED = re.compile(
     r"[?？][\"'”’)）」』\s]*\Z|[:：][\s*]*\Z|\A(?:[a-z]{2}|[,;:，；：、)）”])|\A[\[{<].*[\]}>]\W*\Z"
 )
-"""A question, a line that leads on, a fragment, a placeholder in brackets."""
+"""A question, a line that introduces others, a fragment, a placeholder in brackets."""
 _HALF_WORDS = re.compile(f"[{_HAN}]")
 _FULL_CID = re.compile(r"cid_[0-9a-f]{64}\Z")
 _POINTS_AT_MARK = re.compile(
@@ -725,16 +725,16 @@ class Claim(NamedTuple):
 
     sentence: Sentence
     cited: tuple[str, ...]
-    """cids of the marks in it or directly behind it."""
+    """cids of the marks in it or directly after it."""
     closing: tuple[str, ...]
-    """cids that close its paragraph, if it has none of its own: a check has to find out whether they are its."""
+    """cids at the end of its paragraph, if it has none of its own: a check decides whether they apply."""
     figure: bool
 
 
 def find_claims(reading: Reading, policy: ResearchPolicy) -> list[Claim]:
-    """The claims of an output, in order: sentences with a mark, at the end of the paragraph too, or with a figure.
+    """The claims of an output, in order: sentences with a mark (or with one at the end of the paragraph) or a figure.
 
-    Questions, headings, rows of tables, fragments and the sections on sources and gaps make none.
+    Questions, headings, rows of tables, fragments and the sections on sources and gaps are excluded.
     """
     apart = [(each.start, each.end) for each in reading.sections if _first_kind(each.title) in _NO_CLAIMS]
     cids: dict[str, str | None] = {}
@@ -755,7 +755,7 @@ def find_claims(reading: Reading, policy: ResearchPolicy) -> list[Claim]:
 
 
 def _first_kind(title: str) -> str | None:
-    """The kind that a heading is a name of, whole or in its first part: "Gaps and limitations" is "gaps"."""
+    """The kind named by a heading, or by its first part: "Gaps and limitations" is "gaps"."""
     return next((_KINDS[name] for name in _names_of(title)[:2] if name in _KINDS), None)
 
 
@@ -771,17 +771,19 @@ def _is_declared(reading: Reading, sentence: Sentence, policy: ResearchPolicy) -
 
 
 def _is_part(markdown: str, sentence: Sentence, mark: Mark) -> bool:
-    """Whether it takes the mark to read the sentence: as an object ("shown in [3]"), or as all it has (a bare link)."""
+    """Return whether the sentence needs the mark: as an object ("shown in [3]"), or as its only content (a
+    bare link).
+    """
     if mark.start <= sentence.start and sentence.end <= mark.end:
         return True
     inside = sentence.start < mark.start < sentence.end
-    bare = mark.key != mark.url or markdown[mark.start] not in "[<"  # a link has words of its own
+    bare = mark.key != mark.url or markdown[mark.start] not in "[<"  # links have words of their own
     before = markdown[max(sentence.start, mark.start - 20) : mark.start]
     return inside and bare and _POINTS_AT_MARK.search(before) is not None
 
 
 def _cids(marks: Sequence[Mark], known: dict[str, str | None]) -> tuple[str, ...]:
-    """The sources that marks name, each once, in order; what dangles or is no address names none."""
+    """The distinct sources named by marks, in order; dangling marks and invalid addresses name none."""
     named: dict[str, None] = {}
     for mark in marks:
         if mark.url is None:

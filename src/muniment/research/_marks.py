@@ -1,8 +1,8 @@
 """Citation marks, links and addresses of a paragraph, and the lists of sources that the marks refer to.
 
-A *mark* is a number of a source list in brackets, a footnote, a superscript, an address or a cid. What is cut from a
-text to leave its words is either a mark (nothing replaces it) or markup (its content stays). A key belongs to the entry
-that is written with it; an entry without a number has no number. Everything takes time linear in the text.
+A *mark* is a number of a source list in brackets, a footnote, a superscript, an address or a cid. To extract the words
+of a text, marks are removed and markup is replaced by its content. A key belongs to the entry it is written with;
+entries without a number are not numbered. Everything takes time linear in the text.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ class FoundUrl(NamedTuple):
 
 _PLAIN = r"[!#$%&'()*+,\-./0-9:;=?@A-Z_a-z~]"
 _FOREIGN = r"[^\W\x00-\x7f]"
-# In running text a Chinese word may follow an address without a space: it belongs to it only behind a separator.
+# In running text a Chinese word may follow an address without a space, so it belongs to the address only after a
+# separator.
 _RUNNING = re.compile(rf"(?i)(?:https?://|www\.)(?:{_PLAIN}|(?<=[/=_%#?&+.\x80-\U0010ffff-]){_FOREIGN})++")
 _LISTED = re.compile(rf"(?i)(?:https?://|www\.)(?:{_PLAIN}|{_FOREIGN})++")
 _BEGINS = re.compile(r"(?i)https?://|(?<![\w/.@-])www\.")
@@ -33,7 +34,7 @@ _HOST = re.compile(r"[^\s/?#]*[^\W_][^\s/]*")
 
 
 def clean_url(text: str, at: int, *, listed: bool = False) -> tuple[str | None, int]:
-    """The address that begins at a place and where it ends; None if there is none.
+    """The address that begins at a position and its end; None if there is none.
 
     `listed`: it is in a list of sources, where only white space and punctuation end it.
     """
@@ -55,7 +56,7 @@ def clean_url(text: str, at: int, *, listed: bool = False) -> tuple[str | None, 
 
 
 def find_urls(text: str, start: int, end: int) -> Iterator[tuple[str, int]]:
-    """All addresses of an entry in a list of sources, with their places."""
+    """All addresses of an entry in a list of sources, with their positions."""
     at = start
     while found := _BEGINS.search(text, at, end):
         url, at = clean_url(text, found.start(), listed=True)
@@ -76,7 +77,7 @@ def _web_address(text: str) -> str | None:
 # -- keys -----------------------------------------------------------------------------------------------
 
 Knows = Callable[[str], bool]
-"""Is there a source under this key?"""
+"""Returns whether there is a source under this key."""
 
 _JOINT = r"\s*(?:[-–—~,，;；、&]|and\b|和)\s*"
 _NUMBERS = re.compile(rf"\s*\d{{1,4}}(?:{_JOINT}\d{{1,4}})*+\s*")
@@ -88,16 +89,16 @@ _DAGGER = re.compile(r"\s*(\d{1,4}(?:[:：]\d{1,4})?)\s*†[^\[\]】\n]{0,200}")
 _CIDS = re.compile(r"\s*cid_[0-9a-f]{1,64}(?:\s*[,;]\s*cid_[0-9a-f]{1,64})*+\s*")
 _PIECE = re.compile(r"(\d{1,4})(?:\s*[-–—~]\s*(\d{1,4}))?")
 _RANGE_MAX = 50
-"""A longer range is no citation of all that lies between: its ends count."""
+"""Longer ranges do not cite everything between: only their ends count."""
 _NUMBER_MAX = 999
-"""A number beyond is a year or a count, unless the list of sources has it."""
+"""Larger numbers are years or counts, unless the list of sources contains them."""
 _INTERVAL = re.compile(r"(?i)(?:range|interval|between|within|∈|=|区间|范围)\s*(?:of|from|is|为|是|在)?\s*\Z")
 _RAISED_DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹，", "0123456789,")
 _STOPS = ".,;:!?)]”’\"'»。，；：！？）」』%"
 
 
 def _bracket_keys(inner: str, before: str, knows: Knows) -> tuple[str, ...] | None:
-    """What brackets with this inside cite, by their form or by the list of sources; None if they are no mark."""
+    """The keys cited by brackets with this content, by form or by the list of sources; None if they are no mark."""
     inner = inner[1:-1] if inner[:1] == "[" and inner[-1:] == "]" else inner
     if _FOOTNOTES.fullmatch(inner):
         return tuple(part.strip() for part in re.split("[,;]", inner))
@@ -120,7 +121,7 @@ def _bracket_keys(inner: str, before: str, knows: Knows) -> tuple[str, ...] | No
 
 
 def _numbers_of(written: str) -> tuple[str, ...]:
-    """ "1, 4-6" is 1, 4, 5, 6; "50-15" counts down, so it is no range but a key."""
+    """Expand "1, 4-6" to 1, 4, 5, 6; "50-15" counts down, so it is a key and not a range."""
     keys: dict[str, None] = {}
     for first, last in _PIECE.findall(written):
         if last and int(last) < int(first):
@@ -133,7 +134,7 @@ def _numbers_of(written: str) -> tuple[str, ...]:
 
 
 def _follows_word(before: str) -> bool:
-    """Whether a word or a stop is before superscripts. A unit ("cm") does not count: they are its power."""
+    """Return whether a word or a stop precedes superscripts. After a unit ("cm") they are an exponent."""
     last = before[-6:].rstrip()
     letters = re.search(r"[A-Za-z]*\Z", last)
     long = letters is not None and len(letters[0]) >= 4
@@ -144,12 +145,12 @@ def _follows_word(before: str) -> bool:
 
 
 class Mark(NamedTuple):
-    """A citation in a text. A cid has no address here: whoever knows the run's sources resolves it."""
+    """A citation in a text. A cid has no address here: it is resolved by the run's sources."""
 
     key: str
     """As written: "3", "^a", an address, "cid_…"."""
     url: str | None
-    """None if it dangles."""
+    """None if dangling."""
     start: int
     end: int
 
@@ -161,7 +162,7 @@ class Cut(NamedTuple):
 
 
 class Inline(NamedTuple):
-    """A text's marks, addresses and cuts; offsets are those of the text."""
+    """A text's marks, addresses and cuts; offsets are relative to the text."""
 
     marks: list[Mark]
     urls: list[FoundUrl]
@@ -195,7 +196,7 @@ _CONTEXT = 80
 
 
 def read_inline(text: str, sources: References, offset: int = 0) -> Inline:
-    """Read a paragraph that begins at `offset` of what the sources' places refer to."""
+    """Parse a paragraph that begins at `offset`, relative to which the sources' positions are."""
     scanner = _Scanner(text, sources, offset)
     scanner.scan(0, len(text))
     found = scanner.found
@@ -211,7 +212,7 @@ class _Scanner:
         self._sources = sources
         self._offset = offset
         self._gone = -1
-        """Where the last link ended that was cut with its words."""
+        """End of the last link that was cut together with its words."""
 
     def scan(self, at: int, end: int) -> None:
         while (found := _TOKEN.search(self._text, at, end)) is not None:
@@ -275,7 +276,7 @@ class _Scanner:
             self._cut(start, end, is_mark=True)
 
     def _code(self, found: re.Match[str]) -> None:
-        """Keep the words of code, which cite nothing; an address alone in it is one."""
+        """Keep the words of code, which are not citations, except for an address alone in it."""
         url = _web_address(found["code"]) if len(found["code"].split()) == 1 else None
         if url is not None:
             self._cite_url(url, *found.span())
@@ -293,7 +294,7 @@ class _Scanner:
                     return
 
     def _emphasis(self, found: re.Match[str]) -> None:
-        """Cut signs that touch a word, but none between digits ("2*3") or inside of a word ("snake_case")."""
+        """Cut emphasis characters next to a word, but not between digits ("2*3") or within a word ("snake_case")."""
         before, after = self._text[found.start() - 1 : found.start()], self._text[found.end() : found.end() + 1]
         inside = before.isalnum() and after.isalnum() and (found[0][0] == "_" or (before.isdigit() and after.isdigit()))
         apart = (not before or before.isspace()) and (not after or after.isspace())
@@ -301,7 +302,7 @@ class _Scanner:
             self._cut(*found.span())
 
     def _bracket(self, found: re.Match[str]) -> int:
-        """Read brackets: an image, a link, a mark, or words; returns where to go on."""
+        """Parse brackets: an image, a link, a mark, or words; returns where to continue."""
         start, end = found.span()
         opens, close = found.start("words"), found.end("words")
         words = found["words"]
@@ -328,7 +329,7 @@ class _Scanner:
         if named and (any(char.isdecimal() for char in words) or len(words) < _NAME_CHARS_MAX):
             self._cite(named, start, close + 1)
             return close + 1
-        if named:  # a link by its words, which are part of the sentence
+        if named:  # a link with words, which are part of the sentence
             self.found.marks.extend(
                 Mark(key, self._sources.url_of(key, self._offset + start), start, close + 1) for key in named
             )
@@ -368,7 +369,7 @@ class _Scanner:
         return end
 
     def _is_apart(self, start: int, end: int) -> bool:
-        """Whether a link is no part of its sentence: in brackets of its own, or behind the full stop."""
+        """Return whether a link is separate from its sentence: in its own brackets, or after the full stop."""
         text = self._text
         left = len(text[max(0, start - _CONTEXT) : start].rstrip(" \t,;、，；")) + max(0, start - _CONTEXT)
         before = text[left - 1 : left]
@@ -383,7 +384,7 @@ class _Scanner:
 
 
 class Reference(NamedTuple):
-    """An entry of a list of sources. One without a key goes by its address or, failing that, by its words."""
+    """An entry of a list of sources. Without a key it is identified by its address or else by its words."""
 
     key: str
     url: str | None
@@ -391,20 +392,20 @@ class Reference(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A reference with its place."""
+    """A reference with its position."""
 
     reference: Reference
     start: int
     end: int
     form: Literal[0, 1, 2]
-    """How its key is written: not at all, as the number of a list item, or in brackets as marks are."""
+    """The form of its key: none, the number of a list item, or in brackets like marks."""
 
 
 class References:
     """Entries by key.
 
-    Of equal keys those in brackets count before the numbers of list items, those with an address before those without.
-    If several are left, as with a list under each chapter, a mark means the next one behind it, else the last.
+    Of equal keys, those in brackets are preferred to numbers of list items, and those with an address to those without.
+    If several remain, as with a list per chapter, a mark means the next one after it, else the last.
     """
 
     def __init__(self, entries: Sequence[Entry]) -> None:
@@ -425,7 +426,7 @@ class References:
         return self._find(key) is not None
 
     def url_of(self, key: str, at: int) -> str | None:
-        """The address under a key, for a mark at that place."""
+        """The address under a key, for a mark at that position."""
         found = self._find(key)
         if found is None:
             return None
@@ -462,7 +463,9 @@ _TITLE_CHARS_MAX = 300
 
 
 def is_entry(text: str) -> bool:
-    """Whether the lines of a paragraph are entries wherever they are: definitions, or all with "[n]" in front."""
+    """Return whether the lines of a paragraph are entries wherever they occur: definitions, or all with "[n]"
+    in front.
+    """
     lines = text.splitlines()
     if not text.startswith("["):
         return False
@@ -473,7 +476,7 @@ def is_entry(text: str) -> bool:
 
 
 class SourceList:
-    """A list of sources, read line by line."""
+    """Parser of a list of sources, line by line."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
@@ -482,10 +485,10 @@ class SourceList:
         self._parts: list[str] = []
         self._start = self._end = 0
         self._first = self._last = -1
-        """The numbers that the list began with and gave last."""
+        """First and latest number of the list."""
 
     def take(self, line: str, start: int, number: str, *, table: bool, apart: bool) -> None:
-        """Add a line: `number` is that of the list item it begins, if it begins one."""
+        """Add a line; `number` is that of the list item it begins, if any."""
         key, at, form = self._read_key(line, number, table=table)
         has_url = any(find_url(part) for part in self._parts)
         goes_on = bool(self._parts) and key is None and not number and not table
@@ -509,7 +512,7 @@ class SourceList:
         if not number.isdecimal():
             return None, 0, 0
         value = int(number)
-        if value == self._first:  # 1. 1. 1. is how Markdown may write 1. 2. 3.
+        if value == self._first:  # Markdown may number 1. 2. 3. as 1. 1. 1.
             value = self._last + 1
         else:
             self._first = value if self._first < 0 else self._first
@@ -517,7 +520,7 @@ class SourceList:
         return str(value), 0, 1
 
     def flush(self) -> None:
-        """Close the entry that is open."""
+        """Close the open entry."""
         if self._parts:
             text = "\n".join(self._parts)
             url, title = find_url(text), _title(text)

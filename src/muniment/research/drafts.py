@@ -1,14 +1,14 @@
-"""A draft report against the pack it was written from (Gate E). It is read, never edited.
+"""Checking a draft report against the pack it was written from (Gate E). The draft is never edited.
 
-- A sentence with a figure needs a citation: in it, directly behind it, or at the end of its paragraph if the check
-  finds that the source supports it.
+- A sentence with a figure needs a citation: in it, directly after it, or at the end of its paragraph if the check finds
+  that the source supports it.
 - A row of a table is a sentence. Its citations may also be in the line directly before or after the table, if the check
   finds that they support it; that line then needs no support of its own.
-- Cited sources are those of the pack: by cid or its unique beginning, by address, or by a number of the draft's list.
-- A cited source must support what cites it. If a sentence cites different sources for its parts, each part is checked
-  with its own.
+- Cited sources must be in the pack: by cid or a unique prefix, by address, or by a number of the draft's list.
+- A cited source must support the citing sentence. If a sentence cites different sources for its parts, each part is
+  checked with its own.
 
-Headings, code and the list of sources make no claims; what the list names must be a source of the pack all the same.
+Headings, code and the list of sources make no claims, but the sources listed must be in the pack.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def check_draft(
     digest: str,
     judge: Judge,
 ) -> DraftCheck:
-    """Find everything that is wrong with a draft, in its order. It passes if nothing is."""
+    """Find all faults of a draft, in order. It passes if there are none."""
     reading = read_markdown(markdown)
     sources = _PackSources(pack, citations)
     lines = [
@@ -69,7 +69,7 @@ def check_draft(
         findings.append(_Finding("empty_report", "the draft is empty"))
     for at in uncited:
         sentence = lines[at].sentence
-        if not sentence.marks:  # marks that lead nowhere are findings of their own
+        if not sentence.marks:  # dangling marks are separate findings
             message = "a figure, and no source of the pack is cited for it"
             findings.append(_Finding("uncited_figure", message, sentence.start, sentence.end, sentence.text))
     used = {cid for line in lines for cid in line.cids}
@@ -88,7 +88,7 @@ def check_draft(
 
 
 class _Finding(NamedTuple):
-    """A finding, by characters; without an end it has no place."""
+    """A finding with its span in characters; without an end it has no position."""
 
     problem: DraftProblem
     message: str
@@ -123,7 +123,7 @@ def _missing_sections(reading: Reading, wanted: Sequence[str]) -> Iterator[_Find
 
 
 class _Cited(NamedTuple):
-    """A mark, and the source of the pack that it names; else what is wrong with it."""
+    """A mark, and the source of the pack that it names, or else its fault."""
 
     mark: Mark
     cid: str | None
@@ -132,7 +132,7 @@ class _Cited(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """A sentence or heading with what it cites."""
+    """A sentence or heading with its citations."""
 
     sentence: Sentence
     cited: tuple[_Cited, ...]
@@ -147,7 +147,7 @@ def _cids(cited: Iterable[_Cited]) -> list[str]:
 
 
 class _PackSources:
-    """The sources of the pack, as far as their status allows to cite them."""
+    """The sources of the pack whose status allows citing them."""
 
     def __init__(self, pack: SummaryPack, citations: Sequence[Citation]) -> None:
         self._statuses = {citation.cid: citation.status for citation in citations}
@@ -186,7 +186,7 @@ class _PackSources:
 
 
 def _wrong_marks(reading: Reading, lines: Sequence[_Line], sources: _PackSources) -> Iterator[_Finding]:
-    """Marks that name no source of the pack, then other addresses and cids, the list of sources included."""
+    """Marks that name no source of the pack, then other addresses and cids, including the list of sources."""
     named: set[str] = set()
     for line in lines:
         for cited in line.cited:
@@ -212,7 +212,7 @@ def _wrong_marks(reading: Reading, lines: Sequence[_Line], sources: _PackSources
 def _uncited_figures(
     lines: Sequence[_Line], figures: Sequence[int], reading: Reading, sources: _PackSources, judge: Judge
 ) -> tuple[list[int], set[int]]:
-    """The lines with a figure and no source, and those around tables whose citations support a row."""
+    """The lines with a figure and no source, and the lines around tables whose citations support a row."""
 
     def supports(text: str, cids: Sequence[str]) -> bool:
         return bool(cids) and any(judged.support == "supported" for judged in judge(text, cids).values())
@@ -237,7 +237,7 @@ def _uncited_figures(
 
 
 def _lines_around_tables(lines: Sequence[_Line]) -> dict[int, list[int]]:
-    """For each row of a table the lines directly before and after the table, in the same section."""
+    """For each row of a table, the lines directly before and after the table, in the same section."""
     around: dict[int, list[int]] = {}
     for is_table, run in groupby(range(len(lines)), key=lambda at: lines[at].sentence.kind == "table"):
         if is_table:
@@ -272,7 +272,7 @@ def _is_supported(judged: Mapping[str, Judgement]) -> bool:
 
 
 def _parts(markdown: str, line: _Line) -> list[tuple[str, list[str]]]:
-    """Cut a sentence at its marks, each part with its sources: marks close their parts, or all of them open theirs."""
+    """Cut a sentence at its marks into parts with their sources: all marks end their parts, or all begin them."""
     marks = [cited.mark for cited in line.cited]
     start, end = line.sentence.start, max(line.sentence.end, marks[-1].end)
     closes = any(map(str.isalnum, markdown[start : marks[0].start]))
@@ -282,7 +282,7 @@ def _parts(markdown: str, line: _Line) -> list[tuple[str, list[str]]]:
         written = _BRACKETS.sub("", _LINK.sub(r"\1", markdown[begins:ends]))
         words = re.sub(r"[*_`~]+", "", written).strip(" \t\n,;，；、")
         both = parts and any(map(str.isalnum, words)) and any(map(str.isalnum, parts[-1][0]))
-        if parts and not both:  # neighbouring marks cite for one part
+        if parts and not both:  # adjacent marks cite for one part
             parts[-1] = (parts[-1][0] + words, [*parts[-1][1], *_cids([cited])])
         else:
             parts.append((words, _cids([cited])))

@@ -1,8 +1,8 @@
-"""Gates A to E (RP-07): may the run go on? Each gives its metrics, and a reason for each condition that does not hold.
+"""Gates A to E (RP-07): whether the run may continue. Each returns metrics, and a reason for each failed condition.
 
-A: the plan · B: what the waves brought · C: citations · D: the pack, in bytes on disk (RP-05) · E: the report. A gate
-decides nothing but itself; what follows from it is the stage machine's. Shares are compared as fractions of whole
-numbers: 9 of 10 are 0.9, whatever a float makes of it. The digests of what a gate looked at are added by who read it.
+A: the plan · B: the outputs of the waves · C: citations · D: the pack, in bytes on disk (RP-05) · E: the report. A gate
+only reports; the stage machine acts on it. Shares are compared as exact fractions: 9 of 10 are 0.9, without rounding
+errors of floats. The caller adds the digests of a gate's inputs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from muniment.research.records import (
 )
 
 _NAMED_MAX = 5
-"""Offenders that a reason names, at most; the rest are counted."""
+"""The maximum number of offenders named in a reason; the rest are counted."""
 
 _REMEDIES: dict[DraftProblem, str] = {
     "uncited_figure": "cite a source of the pack for each figure, or take the figure out",
@@ -44,7 +44,7 @@ _REMEDIES: dict[DraftProblem, str] = {
 
 
 def pending_gates() -> tuple[GateResult, ...]:
-    """All gates, none of them run."""
+    """All gates, as not evaluated."""
     return tuple(GateResult(gate=gate, status="not_run") for gate in GATES)
 
 
@@ -52,7 +52,7 @@ def pending_gates() -> tuple[GateResult, ...]:
 
 
 def gate_a(perspectives: Sequence[Perspective], issues: Sequence[Issue], checked_at: str) -> GateResult:
-    """The plan has perspectives, and nothing was found wrong with it."""
+    """Check that the plan has perspectives and no issues."""
     tracks = Counter(perspective.track for perspective in perspectives)
     reasons = [f"{issue.message} (at {issue.path})" for issue in issues]
     if not perspectives:
@@ -77,7 +77,9 @@ def gate_b(
     policy: ResearchPolicy,
     checked_at: str,
 ) -> GateResult:
-    """Every perspective has an accepted output or was given up with a reason, and enough of them have one."""
+    """Check that every perspective has an accepted output or was given up with a reason, and that enough have an
+    output.
+    """
     accepted_ids = {result.perspective_id for result in results if result.accepted}
     by_standing: dict[Standing, list[str]] = {standing: [] for standing in get_args(Standing)}
     for perspective in perspectives:
@@ -119,9 +121,9 @@ def gate_c(
     policy: ResearchPolicy,
     checked_at: str,
 ) -> GateResult:
-    """Enough citations are valid or paywalled, few are invalid, and every address has its line.
+    """Check that enough citations are valid or paywalled, few are invalid, and every address has its line.
 
-    Blocked and unchecked ones count as neither: they keep the validated share down. `uncategorised`: addresses in the
+    Blocked and unchecked ones count as neither: they lower the validated share. `uncategorised`: addresses in the
     accepted outputs that have no line.
     """
     total = len(citations)
@@ -173,9 +175,9 @@ def gate_d(
     checked_at: str,
     given_up: Collection[str] = (),
 ) -> GateResult:
-    """The pack is what the manifest allows: `files` are the summaries as read from disk, `limits` the manifest's.
+    """Check the pack against the manifest: `files` are the summaries as read from disk, `limits` the manifest's.
 
-    A perspective that was given up has nothing to summarise; whether too many were is Gate B's to say.
+    Perspectives that were given up have no summary; Gate B decides whether there are too many of them.
     """
     sizes = {entry.summary_md: len(files[entry.summary_md]) for entry in pack.summaries if entry.summary_md in files}
     due = [perspective.id for perspective in perspectives if perspective.id not in given_up]
@@ -248,7 +250,7 @@ def _wrong_claims(
 
 
 def _stands_in(entry: SummaryEntry, claim: str, files: Mapping[str, bytes]) -> bool:
-    """A summary that is missing is another reason's."""
+    """Return whether the claim is in its summary. A missing summary is reported separately."""
     return entry.summary_md not in files or claim.encode() in files[entry.summary_md]
 
 
@@ -256,7 +258,7 @@ def _stands_in(entry: SummaryEntry, claim: str, files: Mapping[str, bytes]) -> b
 
 
 def gate_e(check: DraftCheck, checked_at: str) -> GateResult:
-    """Nothing was found wrong with the draft."""
+    """Check that the draft has no findings."""
     counts = Counter(finding.problem for finding in check.findings)
     reasons = [f"{counts[problem]} × {problem}: {remedy}" for problem, remedy in _REMEDIES.items() if counts[problem]]
     if not check.passed and not reasons:
@@ -284,7 +286,7 @@ def _result(gate: GateId, metrics: dict[str, JsonValue], reasons: Sequence[str],
 
 
 def _fraction(share: float) -> Fraction:
-    """The number as it is written: 0.9 is nine tenths."""
+    """The exact decimal value: 0.9 is nine tenths."""
     return Fraction(repr(share))
 
 
@@ -305,7 +307,7 @@ def _share(part: int, whole: int) -> float:
 
 
 def _listing(names: Sequence[str]) -> str:
-    """The first of some names, and how many more there are."""
+    """The first names, and the number of the others."""
     shown = ", ".join(names[:_NAMED_MAX])
     more = len(names) - _NAMED_MAX
     return f"{shown} and {more} more" if more > 0 else shown

@@ -1,8 +1,8 @@
-"""The bounded pack (RP-04, RP-05): claims checked against their sources, summaries, and the report checked against it.
+"""The bounded pack (RP-04, RP-05): claims checked against their sources, summaries, and the check of the report.
 
 A summary is a title and claims by section, each a whole sentence of the output with the short form of its citations. No
-sentence is cut, and nothing is written that is not a claim, but one line if a perspective has none to show. Bytes are
-counted; claims hold no line breaks.
+sentence is cut, and nothing but claims is written, except one line if a perspective has none. Sizes are in bytes;
+claims hold no line breaks.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ _NO_SUPPORT = "No finding of this perspective is supported by a source that may 
 _DUPLICATES = "Other perspectives report what this one found."
 _NO_ROOM = "None of the findings of this perspective fits here."
 _FLAGS: tuple[Support, ...] = ("refuted", "not_supported", "uncited")
-"""The gravest first."""
+"""Most serious first."""
 _FIGURE_WORTH = 15
-"""Points of confidence that a figure is worth when summaries are filled."""
+"""Points of confidence that a figure adds when summaries are filled."""
 
 
 # -- claims -------------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ def _checked(
     cited = claim.cited or claim.closing
     citable = [cid for cid in cited if cid in citations and citations[cid].status in CITABLE]
     judged = judge(sentence.text, citable)
-    if not claim.cited:  # a mark that closes the paragraph is theirs only if the check says so
+    if not claim.cited:  # a mark that closes the paragraph counts only if the check confirms it
         judged = {cid: each for cid, each in judged.items() if each.support == "supported"}
         cited = tuple(judged)
     support, best, reason = _weigh(cited, citable, judged, citations)
@@ -128,7 +128,9 @@ _BEST_FIRST: tuple[Support, ...] = ("supported", "unchecked", "refuted", "not_su
 def _weigh(
     cited: Sequence[str], citable: Sequence[str], judged: Mapping[str, Judgement], citations: Mapping[str, Citation]
 ) -> tuple[Support, Judgement | None, str]:
-    """Weigh all citations of a claim: the best one counts. A claim that a source refutes is not unchecked."""
+    """Combine the judgements on a claim's citations: the best one counts. A claim refuted by a source is not
+    unchecked.
+    """
     if not cited:
         return "uncited", None, "it cites nothing"
     if not citable:
@@ -143,9 +145,9 @@ def _weigh(
 
 
 def _disarmed(claim: CheckedClaim, orders: Callable[[str], bool]) -> CheckedClaim:
-    """A sentence that tells its reader what to do is no finding, whatever source says it too (LG-08).
+    """Flag a sentence with instructions to its reader: it is no finding, even if a source contains it (LG-08).
 
-    It stays among the claims, flagged, and goes into no pack; neither does such a heading or quote of another.
+    It stays among the claims, but goes into no pack; the same holds for such a heading or quotation.
     """
     plain = claim.to_wire()
     if orders(claim.claim):
@@ -169,7 +171,7 @@ def _never(_text: str) -> bool:
 
 
 def claims_of(view: StudyView) -> list[CheckedClaim]:
-    """The claims as they were checked when the pack was made."""
+    """The claims as checked for the pack."""
     if CLAIMS not in view.artifacts:
         return []
     return [CheckedClaim.from_wire(parse_json(line)) for line in view.text(CLAIMS).splitlines()]
@@ -188,7 +190,7 @@ class PackEntry(NamedTuple):
     source_artifact: str
     """Path of the output in the run directory."""
     claims: Sequence[CheckedClaim]
-    """As checked, in their order."""
+    """As checked, in order."""
 
 
 # -- one summary --------------------------------------------------------------------------------------
@@ -202,7 +204,7 @@ def write_summary(
     policy: ResearchPolicy,
     nothing: str = _NO_SUPPORT,
 ) -> Summary:
-    """Put the best of the claims that fit into so many bytes of UTF-8; `nothing` is the line if there are no claims."""
+    """Write the best claims that fit into `bytes_max` bytes of UTF-8; `nothing` is the line used without claims."""
     page = _Page(perspective, bytes_max, short, policy)
     for claim in best_first(claims):
         if page.size + page.cost(claim) <= bytes_max:
@@ -218,19 +220,19 @@ def best_first(claims: Sequence[CheckedClaim]) -> list[CheckedClaim]:
 
 
 def is_packable(claim: CheckedClaim) -> bool:
-    """Whether its source supports it, or may be cited and has no text to check against."""
+    """Return whether its source supports it, or may be cited and has no text to check against."""
     return claim.support in ("supported", "unchecked") and bool(claim.citation_cids)
 
 
 def is_flagged(claim: CheckedClaim) -> bool:
-    """Whether its sources do not support it, or it gives a figure and names no source."""
+    """Return whether its sources do not support it, or it gives a figure and names no source."""
     if claim.support == "uncited":
         return has_figure(claim.claim)
     return claim.support in ("refuted", "not_supported")
 
 
 def drop_near_duplicates(claims: Sequence[CheckedClaim], overlap_min: float) -> list[int]:
-    """Positions of the claims that stay: of those in nearly the same words, the best supported."""
+    """Positions of the claims that are kept: of those in nearly the same words, the best supported."""
     seen = Seen(overlap_min)
     kept: list[int] = []
     for at in sorted(range(len(claims)), key=lambda at: (-claims[at].confidence, at)):
@@ -241,7 +243,7 @@ def drop_near_duplicates(claims: Sequence[CheckedClaim], overlap_min: float) -> 
 
 
 class _Page:
-    """A summary while it is written, and how many bytes it takes."""
+    """A summary under construction, with its size in bytes."""
 
     def __init__(
         self, perspective: Perspective, bytes_max: int, short: Mapping[str, str], policy: ResearchPolicy
@@ -263,7 +265,7 @@ class _Page:
             )
 
     def cost(self, claim: CheckedClaim) -> int:
-        """Bytes that it would add: its line, and the heading of its section where that is new."""
+        """Bytes it would add: its line, and the heading of its section if new."""
         heading = "" if claim.section in self._sections else _heading(claim.section)
         return len((heading + self._line(claim)).encode())
 
@@ -273,14 +275,14 @@ class _Page:
         self.used.append(claim)
 
     def remark(self, text: str) -> None:
-        """A line that is no claim; left out where it has no room."""
+        """Add a line other than a claim, if it fits."""
         line = f"\n{text}\n"
         if self.size + len(line.encode()) <= self._bytes_max:
             self.size += len(line.encode())
             self._remark = line
 
     def markdown(self) -> str:
-        """The summary in the order of the output; claims under no heading come first."""
+        """The summary in the order of the output; claims without a heading come first."""
         groups = [(section, sorted(held, key=_position)) for section, held in self._sections.items()]
         groups.sort(key=lambda group: (group[0] != "", _position(group[1][0])))
         body = [_heading(section) + "".join(map(self._line, held)) for section, held in groups]
@@ -307,9 +309,9 @@ def _position(claim: CheckedClaim) -> tuple[int, int]:
 
 
 def allot(demands: Sequence[int], each_max: int, total_max: int) -> list[int]:
-    """Share `total_max` bytes equally, none over `each_max`; what one demand does not need goes to the others.
+    """Share `total_max` bytes equally, none over `each_max`; bytes that one demand does not need go to the others.
 
-    None is given more than it asks for, and no byte is left that another could use; odd bytes go to the first.
+    No demand is exceeded, and no usable byte is left; odd bytes go to the first.
     """
     wanted = [min(demand, each_max) for demand in demands]
     given = [0] * len(wanted)
@@ -330,7 +332,7 @@ def allot(demands: Sequence[int], each_max: int, total_max: int) -> list[int]:
 
 
 class _Kept(NamedTuple):
-    """An entry with those of its packable claims that no other entry has with better support."""
+    """An entry with its packable claims, without those that another entry has with better support."""
 
     entry: PackEntry
     claims: list[CheckedClaim]
@@ -351,10 +353,10 @@ def build_pack(
     policy: ResearchPolicy,
     count_tokens: Callable[[str], int],
 ) -> tuple[SummaryPack, dict[str, str]]:
-    """The pack, and its summaries by path.
+    """Build the pack, and its summaries by path.
 
-    `total_estimated_tokens` counts what a synthesis reads: the pack's canonical JSON, with 0 in this place, and the
-    summaries. A claim that several perspectives make is kept for the one whose source supports it best.
+    `total_estimated_tokens` counts the input of a synthesis: the pack's canonical JSON, with 0 in this place, and the
+    summaries. A claim made by several perspectives is kept for the one whose source supports it best.
     """
     short = short_cids([citation.cid for citation in citations])
     kept = _keep(entries, policy)
@@ -386,7 +388,7 @@ def build_pack(
 
 
 def _keep(entries: Sequence[PackEntry], policy: ResearchPolicy) -> list[_Kept]:
-    """Keep what is packable of each entry, near duplicates once among all of them."""
+    """Keep the packable claims of each entry, removing near duplicates across all entries."""
     packable = [(owner, claim) for owner, entry in enumerate(entries) for claim in entry.claims if is_packable(claim)]
     stay = [packable[at] for at in drop_near_duplicates([claim for _, claim in packable], policy.near_duplicate)]
     kept = [[claim for owner, claim in stay if owner == at] for at in range(len(entries))]
@@ -397,7 +399,7 @@ def _keep(entries: Sequence[PackEntry], policy: ResearchPolicy) -> list[_Kept]:
 
 
 def _demand(kept: _Kept, short: Mapping[str, str], policy: ResearchPolicy) -> int:
-    """Bytes of the summary that holds all claims."""
+    """Size in bytes of a summary with all claims."""
     nothing = _DUPLICATES if kept.duplicates else _NO_SUPPORT
     return len(write_summary(kept.entry.perspective, kept.claims, maxsize, short, policy, nothing).markdown.encode())
 
@@ -451,7 +453,7 @@ def _source(citation: Citation, short: Mapping[str, str], policy: ResearchPolicy
 
 
 def pack_study(view: StudyView, corpus: Corpus, policy: Policy, now: str) -> tuple[StudyChange, SummaryPack]:
-    """Check every claim, bound every summary, and measure what came of it."""
+    """Check every claim, write bounded summaries, and measure the result."""
     need_stage(view, "citations", "summaries", "synthesis", doing="packing")
     need_gate(view.gate("C"))
     manifest, rules = view.manifest, policy.research
@@ -561,11 +563,13 @@ def check_report(
     return change, check
 
 
-# -- gates as they are now -----------------------------------------------------------------------------
+# -- current gates -------------------------------------------------------------------------------------
 
 
 def evaluate_gates(view: StudyView, files: Mapping[str, bytes], policy: Policy, now: str) -> list[GateResult]:
-    """Every gate from what there is now, D on the bytes on disk; one whose turn has not come is as it was kept."""
+    """Evaluate every gate on the current state, D on the bytes on disk; gates whose stage is not reached are
+    unchanged.
+    """
     rules, manifest = policy.research, view.manifest
     gates: list[GateResult] = []
     if view.perspectives:

@@ -1,8 +1,9 @@
-"""The perspectives of a research run (RP-01): planned from templates per track, or proposed and held to the same rules.
+"""The perspectives of a research run (RP-01): planned from templates per track, or proposed and validated by the same
+rules.
 
-Nothing of the question is interpreted. Each track has angles of its own, and each perspective is given the whole
-question; whoever wants the question divided by its meaning hands a function to `route(propose=)`. The second wave has a
-perspective for each gap that the first one left.
+The question is not interpreted. Each track has its own angles, and each perspective is given the whole question; to
+divide it by meaning, pass a function to `route(propose=)`. The second wave has a perspective for each gap left by the
+first.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ _GAP_TITLES: dict[Track, str] = {
 _GAP_TITLE_CHARS_MAX = 140
 _GAP_CHARS_MAX = 600
 _SAME_GAP = 0.6
-"""Share of the shorter gap's terms that the other one has too: from here on, with three of them, they are one gap."""
+"""Minimum share of the shorter gap's terms in common, besides three terms, for two gaps to count as one."""
 _SAME_TERMS_MIN = 3
 _WORDS_MAX = 1_000_000
 _SOURCES_MAX = 2_000
@@ -109,7 +110,7 @@ def plan(
 
 
 def _how_many(question: str, policy: ResearchPolicy, limits: ResearchLimits, mode: Mode) -> int:
-    """As many as the limit allows in deep mode; else one more for each further sentence of the question."""
+    """The limit in deep mode; otherwise, one more for each further sentence of the question."""
     most = limits.max_wave1_agents
     if mode == "deep":
         return most
@@ -141,7 +142,7 @@ def _perspective(
 
 
 def deal_tracks(n: int, shares: TrackShares) -> tuple[Track, ...]:
-    """Deal tracks to `n` perspectives by largest remainder, in their order; a tie goes to the track named first."""
+    """Distribute tracks over `n` perspectives by largest remainder, in order; a tie goes to the track named first."""
     weights = [Fraction(getattr(shares, track)) for track in TRACKS]
     exact = [n * weight / sum(weights) for weight in weights]
     counts = [int(quota) for quota in exact]
@@ -154,7 +155,7 @@ def deal_tracks(n: int, shares: TrackShares) -> tuple[Track, ...]:
 def _deal_agents(
     tracks: Sequence[Track], agent_types: Sequence[str], shunned: Sequence[Collection[str]] = ()
 ) -> list[str]:
-    """Deal agents: tracks share none if there are enough of them; shunned ones are left out where possible."""
+    """Assign agents: tracks share none if there are enough of them; shunned ones are avoided if possible."""
     pools = _agent_pools(tracks, tuple(dict.fromkeys(agent_types)))
     dealt: list[str] = []
     turns = dict.fromkeys(TRACKS, 0)
@@ -168,7 +169,7 @@ def _deal_agents(
 
 
 def _agent_pools(tracks: Sequence[Track], agents: tuple[str, ...]) -> dict[Track, tuple[str, ...]]:
-    """Split the agents by track. A single one takes all; of two the second takes what is not standard."""
+    """Split the agents by track. A single one serves all; of two, the second serves the tracks other than standard."""
     if not agents:
         raise InvalidInput("no agent types are registered", path="$.agent_types", hint="name at least one agent type")
     present = [track for track in TRACKS if track in tracks]
@@ -184,7 +185,7 @@ def _agent_pools(tracks: Sequence[Track], agents: tuple[str, ...]) -> dict[Track
 
 
 class _Need(NamedTuple):
-    """Gaps that mean the same; `gap` is the most important of them."""
+    """Gaps with the same meaning; `gap` is the most important of them."""
 
     gap: Gap
     reporters: tuple[str, ...]
@@ -198,7 +199,7 @@ def plan_second_wave(
     limits: ResearchLimits,
     agent_types: Sequence[str],
 ) -> tuple[Perspective, ...]:
-    """Make a perspective for each gap above P3, the most important first; gaps that mean the same are one."""
+    """Make a perspective for each gap above P3, the most important first; equivalent gaps share one."""
     needs = _needs(gaps)[: limits.max_wave2_agents]
     tracks = deal_tracks(len(needs), policy.tracks)
     agent_of = {perspective.id: perspective.agent_type for perspective in first}

@@ -1,4 +1,4 @@
-"""Studies and looks at sources, from `state_patch` entries. Pure: the entries say all."""
+"""Projections of studies and source checks from `state_patch` entries. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KEPT = ("manifest", "gates", "what", "directory")
 
 
 def study_id(run_id: str) -> str:
-    """The item that all revisions of a run's study are."""
+    """The id of the item whose versions are the revisions of a run's study."""
     return short_id("stu", run_id)
 
 
@@ -29,7 +29,7 @@ def check_id(run_id: str, cid: str) -> str:
 
 
 def project_study(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
-    """The next revision. One that does not follow the last says nothing: an import may hold anything."""
+    """Project the next revision. One that does not follow the last is ignored, as imports are untrusted."""
     from muniment.research.records import GatesFile, ResearchManifest
 
     given = entry.metadata
@@ -55,7 +55,7 @@ def project_study(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
 
 
 def project_source_check(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
-    """What came of looking at an address; the newest look counts. It goes with its study."""
+    """Project the check of an address; the newest counts. It is forgotten with its study."""
     from muniment.research.records import SourceCheck
 
     given = entry.metadata
@@ -77,7 +77,7 @@ def _is_its(entry: LedgerEntry, item: Item | None) -> bool:
 
 
 def projections() -> Projections:
-    """The kinds of item that research adds to a store (entry point `muniment.projections`)."""
+    """The item kinds that research adds to a store (entry point `muniment.projections`)."""
     from muniment.research.run_directory import erase_files
 
     return Projections(
@@ -89,5 +89,5 @@ def projections() -> Projections:
 
 
 def _document_owners(study: Item) -> tuple[str, ...]:
-    """The owner of the documents that were supplied for a study alone."""
+    """The owner of the documents supplied for this study only."""
     return (owner_of(study.plain()["manifest"]["corpus_id"], study.user_id),)

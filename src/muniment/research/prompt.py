@@ -1,7 +1,7 @@
 """The prompt for one perspective of a research run: task, contract, how to cite, how to report gaps.
 
-The contract is the whole of what the output is checked against (RP-02), so the prompt names everything that the check
-looks at. It is in English; section names are those of the contract, and an output may be in any language.
+The output is checked against the contract alone (RP-02), so the prompt names everything that is checked. It is in
+English; section names are those of the contract, and an output may be in any language.
 """
 
 from __future__ import annotations
@@ -36,12 +36,14 @@ _TOOLS = {"search_calls": "searches", "fetch_calls": "pages fetched"}
 
 
 def research_prompt(question: str, perspective: Perspective, directive: RetryDirective | None = None) -> str:
-    """Render the task of one perspective as Markdown, with what a retry has to change."""
+    """Render the task of one perspective as Markdown, with the changes required of a retry."""
     focus = (perspective.model_extra or {}).get("focus")
     parts = [
         f"# Research task {flat(perspective.id)}",
         "## Question",
-        "\n".join(f"> {flat(line.strip())}".rstrip() for line in question.strip().splitlines()),  # no line is a heading
+        "\n".join(
+            f"> {flat(line.strip())}".rstrip() for line in question.strip().splitlines()
+        ),  # quoted, so not a heading
         "## Your perspective",
         f"**{flat(perspective.title)}**",
         *([flat(focus)] if isinstance(focus, str) and focus.strip() else []),
@@ -77,5 +79,5 @@ def _tool(name: str) -> str:
 
 
 def _number(value: object) -> str:
-    """A number as people write it: 900, not 900.0."""
+    """A number without a needless decimal part: 900, not 900.0."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

@@ -1,7 +1,7 @@
-"""A research run as we keep it: manifest, wave results, citations, gates, and the check of a draft.
+"""Stored records of a research run: manifest, wave results, citations, gates, and the check of a draft.
 
-The two contracts, perspectives.json and summary-pack.json, are in `contracts.research`. A *breach* is what an agent's
-output does against its contract; a *gap* is what nobody found out; a *finding* is what is wrong with a draft report.
+The two contracts, perspectives.json and summary-pack.json, are in `contracts.research`. A *breach* is a violation of an
+agent's contract by its output; a *gap* is an open question; a *finding* is a fault of a draft report.
 """
 
 from typing import Annotated, Literal
@@ -14,7 +14,7 @@ from muniment.core.record import Absent, Confidence100, Count, Items, JsonObject
 from muniment.core.scope import IdText, Span
 
 Mode = Literal["quick", "standard", "deep"]
-"""How many perspectives a question gets at most: half of the limit, as many as the question asks for, the limit."""
+"""Maximum number of perspectives for a question: half of the limit, as many as the question suggests, the limit."""
 Stage = Literal["init", "wave1", "wave2", "citations", "summaries", "synthesis", "done"]
 STAGES: tuple[Stage, ...] = ("init", "wave1", "wave2", "citations", "summaries", "synthesis", "done")
 GateId = Literal["A", "B", "C", "D", "E"]
@@ -25,7 +25,7 @@ CitationStatus = Literal["valid", "paywalled", "blocked", "invalid", "unchecked"
 CITABLE: frozenset[CitationStatus] = frozenset({"valid", "paywalled"})
 """Only these may be cited (RP-03)."""
 Support = Literal["supported", "refuted", "not_supported", "unchecked", "uncited"]
-"""Result of the check of a claim against its sources. `unchecked`: they may be cited, and hold no text."""
+"""Result of the check of a claim against its sources. `unchecked`: they may be cited, but have no text."""
 Priority = Literal["P0", "P1", "P2", "P3"]
 Standing = Literal["waiting", "accepted", "rejected", "given_up"]
 
@@ -37,7 +37,7 @@ ToolUse = dict[NonEmpty, Count]
 
 
 class SuppliedSource(Record):
-    """What somebody really read at an address: a page or a part of it. It makes the citation valid."""
+    """The text somebody actually read at an address: a page or a part of it. It makes the citation valid."""
 
     url: NonEmpty
     text: NonEmpty
@@ -47,14 +47,14 @@ class SuppliedSource(Record):
 
 
 class AgentResult(Record):
-    """What an agent hands back for a perspective: Markdown, and what it is known to have used and read."""
+    """An agent's output for a perspective: Markdown, with the tools and sources it used as far as known."""
 
     markdown: str
     tool_use: Absent[ToolUse] = None
-    """Absent if nobody counted: then a tool budget cannot be checked."""
+    """Absent if not counted: then a tool budget cannot be checked."""
     sources: Items[SuppliedSource] = ()
     change_note: NonEmpty | None = None
-    """What was changed since the last attempt; a retry needs one."""
+    """The changes since the last attempt; required for a retry."""
 
 
 BreachKind = Literal[
@@ -73,7 +73,7 @@ BreachKind = Literal[
 
 
 class Breach(Record):  # RP-02
-    """One way in which an output breaks its contract."""
+    """A violation of the contract by an output."""
 
     kind: BreachKind
     message: NonEmpty
@@ -84,28 +84,28 @@ class Breach(Record):  # RP-02
 
 
 class RetryDirective(Record):
-    """What to tell the agent that has to try again."""
+    """Instructions for an agent that has to try again."""
 
     perspective_id: IdText
     attempt: Count
-    """The number of the attempt that is asked for."""
+    """The number of the requested attempt."""
     breaches: Items[Breach]
     text: NonEmpty
-    """Instructions, ready to hand over; they ask for a change note."""
+    """Ready to be sent; they ask for a change note."""
 
 
 class Gap(Record):
-    """Something that an output reports as missing, or that we find to be missing."""
+    """Something reported as missing by an output, or found to be missing."""
 
     perspective_id: IdText
     priority: Priority
     text: NonEmpty
     origin: Literal["said", "seen"]
-    """Reported in the section on gaps, or seen by us: a perspective that was given up."""
+    """Reported in the section on gaps, or detected: a perspective that was given up."""
 
 
 class PivotDecision(Record):
-    """Whether a second wave follows the first, and why."""
+    """The decision on a second wave, with the reason."""
 
     second_wave: bool
     reason: NonEmpty
@@ -114,7 +114,7 @@ class PivotDecision(Record):
 
 
 class WaveResult(Record):
-    """One attempt at a perspective, judged."""
+    """An attempt at a perspective, with its assessment."""
 
     perspective_id: IdText
     wave: Annotated[Count, Field(ge=1, le=2)]
@@ -126,9 +126,9 @@ class WaveResult(Record):
     digest: str
     """SHA-256 (hex) of the output."""
     evidence_id: IdText
-    """The event that holds the output."""
+    """The event that contains the output."""
     path: Absent[str] = None
-    """Its place in the run directory, once accepted."""
+    """Its path in the run directory, once accepted."""
     gaps: Items[Gap] = ()
     directive: Absent[RetryDirective] = None
 
@@ -137,7 +137,7 @@ class WaveResult(Record):
 
 
 class SourceCheck(Record):
-    """What came of looking at an address."""
+    """The result of looking up an address."""
 
     cid: IdText
     url: NonEmpty
@@ -154,7 +154,7 @@ class Citation(Record):  # RP-03
     schema_version: Literal["citation.v1"] = "citation.v1"
     cid: IdText
     url: NonEmpty
-    """Normalised: what the cid is the hash of."""
+    """Normalised; the cid is its hash."""
     url_original: NonEmpty
     """As it was first written."""
     status: CitationStatus
@@ -165,7 +165,7 @@ class Citation(Record):  # RP-03
     """Verbatim from the stored page or snippet."""
     corpus_id: Absent[str] = None
     chunk_ids: Items[IdText] = ()
-    """Where its text lies in the corpus of the run."""
+    """The chunks with its text in the corpus of the run."""
     checked_at: Absent[str] = None
     http_status: Absent[Count] = None
     notes: Absent[str] = None
@@ -180,9 +180,9 @@ class CheckedClaim(Record):  # RP-08
     span: Span
     """Half-open UTF-8 bytes of the output."""
     cited: Items[IdText]
-    """The citations it has in the output, whether or not they support it."""
+    """Its citations in the output, whether or not they support it."""
     citation_cids: Items[IdText]
-    """The citations that may be cited and support it."""
+    """Its citations that may be cited and support it."""
     support: Support
     confidence: Confidence100
     reason: NonEmpty
@@ -195,7 +195,7 @@ class CheckedClaim(Record):  # RP-08
 
 
 class Artifact(Record):
-    """A file of the run directory, and the event that holds the same bytes."""
+    """A file of the run directory, and the event with the same bytes."""
 
     path: NonEmpty
     digest: str
@@ -211,7 +211,7 @@ class StageMove(Record):
     revision: Count
     reason: NonEmpty
     inputs: dict[str, str]
-    """Path → SHA-256 (hex) of what the move was based on."""
+    """Path → SHA-256 (hex) of the inputs of the move."""
 
 
 class GateResult(Record):
@@ -219,7 +219,7 @@ class GateResult(Record):
     status: Literal["not_run", "pass", "fail"]
     metrics: JsonObject = Field(default_factory=dict)
     reasons: Items[str] = ()
-    """Why it fails, one for each condition, each saying what would help."""
+    """Reasons for failing, one per condition, each with a remedy."""
     checked_at: Absent[str] = None
     inputs: dict[str, str] = Field(default_factory=dict)
 
@@ -234,7 +234,7 @@ class GatesFile(Record):
 
 
 class ResearchManifest(Record):  # RP-07
-    """manifest.json: what the run is and its state. `revision` grows by one with every change."""
+    """manifest.json: the run and its state. `revision` increases by one with every change."""
 
     schema_version: Literal["research_manifest.v1"] = "research_manifest.v1"
     run_id: IdText
@@ -254,12 +254,12 @@ class ResearchManifest(Record):  # RP-07
     results: Items[WaveResult] = ()
     """The last attempt of each perspective."""
     given_up: dict[str, str] = Field(default_factory=dict)
-    """Perspective id → why."""
+    """Perspective id → reason."""
     pivot: Absent[PivotDecision] = None
     reviews: Count = 0
-    """Drafts that were checked."""
+    """Drafts checked."""
     artifacts: Items[Artifact] = ()
-    """All files but manifest.json and audit.jsonl, by path."""
+    """All files except manifest.json and audit.jsonl, by path."""
     history: Items[StageMove] = ()
 
 
@@ -272,14 +272,14 @@ def _source_line(source: JsonObject) -> str:
 
 
 class SynthesisInput(Record):  # RP-06
-    """All that a synthesis may read: the pack, and its summaries by path."""
+    """The complete input of a synthesis: the pack, and its summaries by path."""
 
     pack: SummaryPack
     summaries: dict[str, str]
 
     @property
     def text(self) -> str:
-        """The question, the summaries one after the other and the sources they cite: ready for a prompt."""
+        """The question, the summaries and the sources they cite, ready for a prompt."""
         extra = self.pack.model_extra or {}
         parts = [f"Question: {extra['question']}"] if isinstance(extra.get("question"), str) else []
         parts += [self.summaries[entry.summary_md].strip() for entry in self.pack.summaries]
@@ -298,7 +298,7 @@ DraftProblem = Literal[
 
 
 class DraftFinding(Record):
-    """One thing wrong with a draft, and where (half-open UTF-8 bytes)."""
+    """A fault of a draft, with its position (half-open UTF-8 bytes)."""
 
     problem: DraftProblem
     message: NonEmpty
@@ -308,7 +308,7 @@ class DraftFinding(Record):
 
 
 class DraftCheck(Record):
-    """What the check of a draft found (Gate E)."""
+    """The result of checking a draft (Gate E)."""
 
     passed: bool
     findings: Items[DraftFinding]
@@ -316,4 +316,4 @@ class DraftCheck(Record):
     digest: str
     """SHA-256 (hex) of the draft."""
     review: Annotated[Count, Field(ge=1)]
-    """Which review round this was."""
+    """The number of the review round."""

@@ -1,8 +1,8 @@
-"""The files of a research run, kept in step with the store: the one place that touches them (RP-07).
+"""The files of a research run, kept in sync with the store: the only module that touches them (RP-07).
 
-A file appears whole or not at all: it is written under another name, synced and renamed, and its folder is synced too.
-Every step goes from an open folder to a name in it and follows no symbolic link, so nothing outside the directory is
-read or written, whatever somebody puts into it. `publish` is the only way in which files of a study come to be.
+Files are replaced atomically: written under another name, synced and renamed, with the folder synced too. Paths are
+resolved step by step from an open folder without following symbolic links, so nothing outside the directory is read or
+written, whatever it contains. Only `publish` creates files of a study.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from muniment.store.items import Item
 
 MADE_FOLDERS = ("citations", "claims", "summaries")
-"""Folders that hold only files that are made here."""
+"""Folders that contain only files generated here."""
 
 _LOCK = ".lock"
 _PENDING = ".pending"
@@ -52,9 +52,9 @@ _READ_ONLY = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 
 
 def default_root(environ: Mapping[str, str] = os.environ) -> Path:
-    """Where runs lie: `$XDG_CONFIG_HOME/opencode/research-runs`, else under `~/.config`.
+    """The directory of all runs: `$XDG_CONFIG_HOME/opencode/research-runs`, else under `~/.config`.
 
-    As the XDG specification has it, a value that is empty or relative counts for nothing.
+    Following the XDG specification, an empty or relative value is ignored.
     """
     given = environ.get("XDG_CONFIG_HOME", "")
     try:
@@ -67,14 +67,14 @@ def default_root(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 class RunDirectory:
-    """One run's directory. It is made, for its owner alone, when something is first written or it is locked."""
+    """One run's directory. Created, accessible to its owner only, at the first write or lock."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(os.path.abspath(path))
 
     @classmethod
     def of(cls, run_id: str, root: str | os.PathLike[str] | None = None) -> Self:
-        """The directory of a run under `root`, or under `default_root()`; the id has to be fit for a folder's name."""
+        """The directory of a run under `root`, or under `default_root()`; the id must be valid as a folder name."""
         if not _RUN_ID.fullmatch(run_id):
             raise InvalidInput(
                 "the run's id cannot name a folder",
@@ -87,14 +87,14 @@ class RunDirectory:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the directory. A second thread or process gets `StorageBusy` at once."""
+        """Lock the directory. A second thread or process gets `StorageBusy` at once."""
         with self._translated_errors(_LOCK):
             held = self._hold()
         with held:
             yield
 
     def _hold(self) -> ExitStack:
-        for _ in range(_ATTEMPTS_MAX):  # again where the run was erased between two of these calls
+        for _ in range(_ATTEMPTS_MAX):  # repeat if the run was erased between two of these calls
             with suppress(FileNotFoundError), self._made() as folder, ExitStack() as held:
                 handle = os.open(_LOCK, os.O_RDWR | os.O_CREAT | _OPEN, _FILE_MODE, dir_fd=folder)
                 held.callback(os.close, handle)
@@ -113,22 +113,22 @@ class RunDirectory:
     # -- files --------------------------------------------------------------------------------------------
 
     def read(self, path: str) -> bytes | None:
-        """The file's bytes; None where no regular file of that name is, or only behind a link."""
+        """The file's bytes; None if there is no regular file of that name, or only behind a link."""
         folder_name, name = _segments(path)
         return self._read(folder_name, name)
 
     def write(self, path: str, data: bytes) -> None:
-        """Put the file there, whole and on the disk, over whatever was there."""
+        """Write the file durably and atomically, replacing any previous one."""
         folder_name, name = _segments(path)
         self._write(folder_name, name, data)
 
     def remove(self, path: str) -> None:
-        """Take the file away; it may be gone already."""
+        """Remove the file, if it exists."""
         folder_name, name = _segments(path)
         self._remove(folder_name, name)
 
     def paths(self, folder_name: str) -> list[str]:
-        """The files of a folder that `read` and `remove` know, in order."""
+        """The files of a folder that `read` and `remove` accept, in order."""
         _segments(f"{folder_name}/any")
         with self._translated_errors(folder_name), self._opened_folder(folder_name) as folder:
             if folder is None:
@@ -173,14 +173,14 @@ class RunDirectory:
             _sync(folder)
             return True
 
-    # -- what is under way --------------------------------------------------------------------------------
+    # -- pending revisions --------------------------------------------------------------------------------
 
     def mark_pending(self, revision: int) -> None:
-        """Say that the files are about to become those of this revision."""
+        """Mark the files as being updated to this revision."""
         self._write(None, _PENDING, b"%d\n" % revision)
 
     def pending(self) -> int | None:
-        """The revision that was on its way when somebody stopped; 0 where the mark cannot be read, None without one."""
+        """The revision of an interrupted update; 0 if the mark cannot be read, None without one."""
         mark = self._read(None, _PENDING)
         return None if mark is None else int(mark) if mark.strip().isdigit() and len(mark) < 20 else 0
 
@@ -188,7 +188,7 @@ class RunDirectory:
         self._remove(None, _PENDING)
 
     def sweep(self) -> None:
-        """Remove temporary files that a crash left behind. For whoever holds the lock: they may be another's work."""
+        """Remove temporary files left by a crash. The caller must hold the lock: they may be another writer's."""
         with self._translated_errors():
             for folder_name in (None, *self._folders()):
                 with self._opened_folder(folder_name) as folder:
@@ -206,7 +206,7 @@ class RunDirectory:
     # -- forgetting ---------------------------------------------------------------------------------------
 
     def empty(self, paths: Iterable[str]) -> int:
-        """Remove these files and our own marks, then their folders, where nothing else is in them; the lock stays."""
+        """Remove these files and our own marks, then their folders if empty; the lock stays."""
         places = [_segments(path) for path in paths]
         removed = sum(self._remove(folder_name, name) for folder_name, name in places)
         self.sweep()
@@ -219,7 +219,7 @@ class RunDirectory:
         return removed
 
     def vanish(self) -> None:
-        """Remove the directory with the lock, where nothing else is in it. For whoever holds the lock."""
+        """Remove the directory with the lock, if nothing else is in it. The caller must hold the lock."""
         with self._translated_errors(), self._opened_folder() as root:
             if root is not None:
                 if set(os.listdir(root)) <= {_LOCK}:
@@ -231,7 +231,7 @@ class RunDirectory:
 
     @contextmanager
     def _opened_folder(self, name: str | None = None) -> Iterator[int | None]:
-        """The directory, or a folder in it, opened; None where there is none, or a link in its place."""
+        """Open the directory or a folder in it; None if it does not exist or is a link."""
         with ExitStack() as opened:
             try:
                 folder = opened.enter_context(_opened(str(self.path)))
@@ -246,7 +246,7 @@ class RunDirectory:
 
     @contextmanager
     def _made(self, name: str | None = None) -> Iterator[int]:
-        """The directory, or a folder in it, opened; made where there is none."""
+        """Open the directory or a folder in it, creating it if necessary."""
         for parent in reversed((self.path, *self.path.parents)):
             if not parent.is_dir():
                 _mkdir(str(parent))
@@ -260,7 +260,7 @@ class RunDirectory:
 
     @contextmanager
     def _translated_errors(self, name: str = "", folder_name: str | None = None) -> Iterator[None]:
-        """What the system refuses, in the words of `errors`."""
+        """Translate the system's errors into those of `errors`."""
         try:
             yield
         except OSError as error:
@@ -268,7 +268,7 @@ class RunDirectory:
 
 
 def _segments(path: str) -> tuple[str | None, str]:
-    """Folder and name. Names that start with a dot are our own."""
+    """Folder and name. Names starting with a dot are reserved."""
     found = _PATH.fullmatch(path)
     if found is None:
         raise InvalidInput(
@@ -295,7 +295,7 @@ def _mkdir(name: str, folder: int | None = None) -> None:
 
 
 def _rmdir(name: str, folder: int | None = None) -> None:
-    """Only where it is empty."""
+    """Remove it if empty."""
     try:
         os.rmdir(name, dir_fd=folder)
     except OSError as error:
@@ -304,7 +304,7 @@ def _rmdir(name: str, folder: int | None = None) -> None:
 
 
 def _unlink(name: str, folder: int) -> bool:
-    """Was there something to remove?"""
+    """Remove a file; returns whether it existed."""
     try:
         os.unlink(name, dir_fd=folder)
     except FileNotFoundError:
@@ -313,7 +313,7 @@ def _unlink(name: str, folder: int) -> bool:
 
 
 def _sync(folder: int) -> None:
-    """Names are on the disk too; some file systems know no such thing for folders."""
+    """Sync the folder so that names are durable; some file systems do not support this."""
     try:
         os.fsync(folder)
     except OSError as error:
@@ -340,11 +340,11 @@ def _translate(error: OSError, location: str) -> MunimentError:
     return StorageFailure(f"{location} cannot be read or written: {error.strerror}", details=details)
 
 
-# -- in step with the store -----------------------------------------------------------------------------
+# -- syncing with the store -----------------------------------------------------------------------------
 
 
 def publish(directory: RunDirectory, view: StudyView) -> list[str]:
-    """Make the directory what the store holds, manifest.json last; returns the paths that were written."""
+    """Write the files held in the store, manifest.json last; returns the paths written."""
     if not _is_ours(directory, view.manifest.run_id):
         raise Conflict(
             f"{directory.path} holds the files of another run",
@@ -356,7 +356,7 @@ def publish(directory: RunDirectory, view: StudyView) -> list[str]:
     for path in written:
         text = view.rendered[path] if path in view.rendered else view.text(path)
         directory.write(path, text.encode())
-    for folder in MADE_FOLDERS:  # never the waves': an agent may have left an output there
+    for folder in MADE_FOLDERS:  # not in the waves' folders: an agent may have left an output there
         for path in directory.paths(folder):
             if path not in view.artifacts:
                 directory.remove(path)
@@ -367,12 +367,12 @@ def publish(directory: RunDirectory, view: StudyView) -> list[str]:
 
 
 def edited_files(directory: RunDirectory, view: StudyView) -> list[str]:
-    """Files that differ from the store, in order; a missing one counts."""
+    """Files that differ from the store, in order, including missing ones."""
     return [path for path, expected in sorted(view.files.items()) if _digest(directory, path) != expected]
 
 
 def check_directory(directory: RunDirectory, view: StudyView, *, but: Collection[str] = ()) -> None:
-    """Refuse to go on from files that were edited. After a crash they are written anew first."""
+    """Refuse to continue with edited files. After a crash they are first restored."""
     if directory.pending() is not None:
         publish(directory, view)
         directory.clear_pending()
@@ -395,10 +395,10 @@ def check_directory(directory: RunDirectory, view: StudyView, *, but: Collection
 
 
 def erase_files(versions: Sequence[Item], held: ExitStack) -> int:
-    """Remove the files of a study that is being forgotten, wherever a revision of it put them; returns how many.
+    """Remove the files of a study that is being forgotten, wherever a revision put them; returns how many.
 
-    The directories stay locked, in `held`, so that nobody writes them anew before the store has forgotten (who finds
-    one locked gets `StorageBusy`). Those of another machine are out of reach.
+    The directories stay locked, in `held`, so that nobody writes to them before the store has forgotten the study
+    (others get `StorageBusy`). Directories on other machines are out of reach.
     """
     bodies = [item.plain() for item in versions]
     paths = {GATES_FILE, AUDIT, MANIFEST}
@@ -417,7 +417,7 @@ def erase_files(versions: Sequence[Item], held: ExitStack) -> int:
 
 
 def _is_ours(directory: RunDirectory, run_id: str) -> bool:
-    """False if its manifest.json names another run."""
+    """Return false if its manifest.json names another run."""
     return bool(_manifest_of(directory).get("run_id", run_id) == run_id)
 
 

@@ -1,8 +1,8 @@
-"""The sources of a run (RP-03, RP-08): supplied or looked at, gathered from outputs, settled, asked about claims.
+"""The sources of a run (RP-03, RP-08): supplied or looked up, collected from outputs, assessed, checked against claims.
 
-An output's word proves nothing about its sources. One is valid because somebody supplied its text, or because its
-address was looked at and answered; what cannot be an address at all is a source too, and an invalid one. What a source
-supports is for the fact checker to say, over its stored text (`SourceJudge`).
+An output proves nothing about its sources. A source is valid if its text was supplied, or if its address was looked up
+and answered; text that cannot be an address is recorded as an invalid source. Whether a source supports a claim is
+decided by the fact checker on its stored text (`SourceJudge`).
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 _TITLE_CHARS_MAX = 300
 _KINDS = ("page", "snippet")
 _LOOKED = "looked"
-"""Metadata of a document that came from looking at its address: nobody handed it in."""
+"""Metadata key of documents obtained by looking up their address, rather than supplied."""
 
 
 # -- texts of sources -----------------------------------------------------------------------------
 
 
 class SourceDocuments(NamedTuple):
-    """The documents that hold a source's text, pages first."""
+    """The documents with a source's text, pages first."""
 
     documents: tuple[CorpusDocument, ...]
 
@@ -70,8 +70,9 @@ def sources_given(given: Any) -> list[SuppliedSource]:
 
 
 def add_sources(ctx: Context, corpus: Corpus, sources: Sequence[SuppliedSource], *, looked: bool = False) -> list[str]:
-    """Keep pages and snippets as documents named by their citation; returns the cids. All are read before
-    the first is kept."""
+    """Store pages and snippets as documents named by their citation; returns the cids. All are validated before the
+    first is stored.
+    """
     cids: list[str] = []
     read: list[NewDocument] = []
     for index, source in enumerate(sources):
@@ -103,7 +104,7 @@ def _read(ctx: Context, corpus: Corpus, source: SuppliedSource, url: str, looked
 
 
 def documents_of(corpus: Corpus) -> dict[str, SourceDocuments]:
-    """Cid → the documents that hold its text."""
+    """Cid → the documents with its text."""
     found: dict[str, dict[str, CorpusDocument]] = {}
     for document in corpus.documents():
         cid, _, kind = document.document_id.partition(":")
@@ -131,7 +132,7 @@ def _check_of(ctx: Context, url: str, looked: Any, now: str) -> SourceCheck:
 
 
 def look_at(view: StudyView, corpus: Corpus, checker: Any, urls: Sequence[str], now: str) -> list[SourceCheck]:
-    """Look at addresses, keep the text of those that answered with some, and say what came of each."""
+    """Look up addresses, store any text found, and return the results."""
     checks: list[SourceCheck] = []
     pages: list[SuppliedSource] = []
     answered = list(checker.check_many(list(urls)))
@@ -158,13 +159,13 @@ class Address(NamedTuple):
 
     cid: str
     url: str
-    """Normalised; where that cannot be done, as written. What the cid is the hash of."""
+    """Normalised if possible, else as written. The cid is its hash."""
     problem: str | None
-    """Why it is no web address."""
+    """The reason it is not a web address."""
 
 
 class NamedSource(NamedTuple):
-    """A source of the run, as its outputs name it."""
+    """A source of the run, as named in outputs."""
 
     cid: str
     url: str
@@ -175,7 +176,7 @@ class NamedSource(NamedTuple):
 
 
 class StoredSource(NamedTuple):
-    """The text that is stored of a source."""
+    """The stored text of a source."""
 
     text: str
     corpus_id: str
@@ -183,11 +184,11 @@ class StoredSource(NamedTuple):
     added_at: str
     title: str | None = None
     supplied: bool = True
-    """Handed in by somebody; else it came from looking at the address."""
+    """Supplied by somebody, rather than obtained from its address."""
 
 
 def identify(url: str) -> Address:
-    """The source of an address. One that is no web address has an id too, of its own text without any password."""
+    """The source of an address. Invalid addresses also get an id, from their own text without any password."""
     try:
         normal = normalize_url(url)
     except InvalidInput as refused:
@@ -201,7 +202,7 @@ def _kept(url: str) -> str:
 
 
 def gather_sources(readings: Iterable[tuple[str, Reading]]) -> list[NamedSource]:
-    """The sources that outputs name, each once, in order of first sight. `readings`: perspective id and output."""
+    """The distinct sources named in outputs, in order of first occurrence. `readings`: perspective id and output."""
     found: dict[str, NamedSource] = {}
     for perspective_id, reading in readings:
         for written in reading.urls:
@@ -226,7 +227,7 @@ def settle(
     checks: Mapping[str, SourceCheck],
     policy: ResearchPolicy,
 ) -> list[Citation]:
-    """Make the citations, by cid. `checks` holds the newest look at each address that was looked at."""
+    """Make the citations, by cid. `checks` holds the newest look-up of each address."""
     if len(found) > policy.sources_max:
         raise TooLarge(
             f"the run names {len(found)} sources; {policy.sources_max} is the limit",
@@ -261,7 +262,7 @@ def _citation(
 def _standing(
     found: NamedSource, held: StoredSource | None, check: SourceCheck | None
 ) -> tuple[CitationStatus, str | None]:
-    """The status, and what should be known about it."""
+    """The status, with a note if needed."""
     if found.problem is not None:
         return "invalid", found.problem
     if held is not None and held.supplied:
@@ -275,12 +276,12 @@ def _standing(
 
 
 def _beginning(text: str, chars_max: int) -> str:
-    """Verbatim: as many whole sentences as fit, else as many words, else characters."""
+    """Verbatim: as many whole sentences as fit, else words, else characters."""
     text = text.strip()
     if len(text) <= chars_max:
         return text
     head = text[: chars_max + 1]
-    *whole, _ = sentence_spans(f"{head}x")  # what the cut runs through is not whole
+    *whole, _ = sentence_spans(f"{head}x")  # the unit at the cut is not whole
     ends = [end for _, end in whole if end <= chars_max]
     if ends:
         return head[: ends[-1]]
@@ -291,7 +292,7 @@ def _beginning(text: str, chars_max: int) -> str:
 def settle_citations(
     view: StudyView, corpus: Corpus, policy: ResearchPolicy, now: str
 ) -> tuple[StudyChange, list[Citation]]:
-    """Every source of the accepted outputs with its status, from what is known of it now."""
+    """Every source of the accepted outputs with its status, from current knowledge."""
     need_stage(view, "wave1", "wave2", "citations", "summaries", "synthesis", doing="settling citations")
     waves = gate_of_waves(view, policy, now)
     if view.manifest.stage == "wave1" and view.manifest.pivot is None:
@@ -328,7 +329,7 @@ def first_chunks(sources: Iterable[SourceDocuments]) -> list[str]:
 def _stored_sources(corpus: Corpus, documents: Mapping[str, SourceDocuments]) -> dict[str, StoredSource]:
     stored: dict[str, StoredSource] = {}
     for cid, held in documents.items():
-        document = held.documents[-1]  # a snippet, if there is one, is what somebody picked
+        document = held.documents[-1]  # a snippet, if there is one, was chosen by somebody
         stored[cid] = StoredSource(
             title=document.title,
             text="" if not document.chunk_ids else corpus.chunk(document.chunk_ids[0]).text,
@@ -341,7 +342,7 @@ def _stored_sources(corpus: Corpus, documents: Mapping[str, SourceDocuments]) ->
 
 
 def readings_of(view: StudyView) -> Iterator[tuple[str, Reading]]:
-    """The accepted outputs in the order of their perspectives, each read when its turn comes: a reading is large."""
+    """The accepted outputs in the order of their perspectives, parsed lazily because readings are large."""
     for result in view.manifest.results:
         if result.accepted and result.path is not None:
             yield result.perspective_id, read_markdown(view.text(result.path))
@@ -351,13 +352,15 @@ def readings_of(view: StudyView) -> Iterator[tuple[str, Reading]]:
 
 
 def citations_text(citations: Iterable[Citation]) -> str:
-    """Canonical JSON, one line for each, by cid."""
+    """Canonical JSON lines, sorted by cid."""
     ordered = sorted(citations, key=lambda citation: citation.cid)
     return "".join(f"{canonical_text(citation.to_wire())}\n" for citation in ordered)
 
 
 def read_citations(text: str) -> list[Citation]:
-    """Read back what `citations_text` writes, and nothing else: `InvalidRecord` names the first line that is not so."""
+    """Parse the output of `citations_text`. Raises `InvalidRecord` naming the first line that differs from its
+    format.
+    """
     lines = text.split("\n")
     citations = [_read_line(number, line) for number, line in enumerate(lines[:-1], start=1)]
     if lines[-1]:
@@ -392,18 +395,18 @@ def _bad_line(number: int, issues: Sequence[Issue]) -> InvalidRecord:
 # -- support ---------------------------------------------------------------------------------------------
 
 _PACK = "pack-"
-"""Begins the name of a text that is a claim of the pack, not a chunk."""
+"""Prefix of names of texts that are claims of the pack, not chunks."""
 _ORDER = ("REFUTED", "NOT_ENOUGH_INFO", "SUPPORTED")
 """Verdicts, the worst first."""
 HELD_CHARS_MAX = 128 * 1024
-"""Characters of sources that a judge holds as the checker reads them, which takes over a hundred bytes for each."""
+"""Maximum characters of sources held in parsed form, which takes over a hundred bytes for each."""
 
 
 class Judgement(NamedTuple):
     """One claim against one source."""
 
     support: Support
-    """`supported`, `refuted`, `not_supported`, or `unchecked` if the source holds no text."""
+    """`supported`, `refuted`, `not_supported`, or `unchecked` if the source has no text."""
     confidence: int
     """0 to 100."""
     reason: str
@@ -413,11 +416,11 @@ class Judgement(NamedTuple):
 
 
 Judge = Callable[[str, Sequence[str]], Mapping[str, Judgement]]
-"""(claim, cids) → cid → judgement; for cids that the run knows and may cite."""
+"""(claim, cids) → cid → judgement; the cids must be known to the run and citable."""
 
 
 class _Page(NamedTuple):
-    """What is stored of a citation, and the same as the checker reads it."""
+    """The stored text of a citation, also as parsed by the checker."""
 
     texts: tuple[SourceText, ...]
     source: CheckedText
@@ -430,11 +433,11 @@ class _Page(NamedTuple):
 class SourceJudge:
     """Judges claims against the texts of their citations.
 
-    A claim that none of its sources supports alone may be supported by several together: a sentence with two marks
-    often takes half from each. Then all that hold a part of the evidence support it.
+    A claim that no single source supports may be supported by several together: a sentence with two marks often takes
+    half from each. In that case all that contribute evidence support it.
 
-    Pages are read when they are needed, and those used last are held, up to `HELD_CHARS_MAX` characters: callers who
-    ask source by source have each page read once.
+    Pages are loaded on demand, and the most recently used are held, up to `HELD_CHARS_MAX` characters: callers should
+    ask source by source so that each page is loaded once.
     """
 
     def __init__(
@@ -448,12 +451,12 @@ class SourceJudge:
         self._documents = documents
         self._policy = policy
         self._packed = packed or {}
-        """Cid → claims that were checked against it already, and may be repeated."""
+        """Cid → claims already checked against it, which may be repeated."""
         self._held: OrderedDict[str, _Page] = OrderedDict()
 
     @property
     def held_chars(self) -> int:
-        """Characters of the pages that are held now."""
+        """Characters of the pages currently held."""
         return sum(page.chars for page in self._held.values())
 
     def __call__(self, claim: str, cids: Sequence[str]) -> dict[str, Judgement]:
@@ -484,7 +487,7 @@ class SourceJudge:
         return {cid: judgement._replace(reason=reason) for cid in bearing}
 
     def _judgement(self, checked: FGFCReport) -> Judgement:
-        """Turn a report into a judgement: the worst unit decides; the confidence is the score of the whole claim."""
+        """Convert a report to a judgement: the worst unit decides; the confidence is the score of the whole claim."""
         if not checked.units:
             return Judgement("not_supported", 0, "there is nothing in it that could be checked")
         worst = min(checked.units, key=lambda unit: (_ORDER.index(unit.verdict or _ORDER[1]), unit_score(unit)))

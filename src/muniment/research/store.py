@@ -1,7 +1,7 @@
-"""A study in the store: its revisions, the artifacts they keep, and the files that a run directory should hold.
+"""A study in the store: its revisions, their artifacts, and the intended files of the run directory.
 
-A revision is a `state_patch` entry with the manifest and the gates of that moment, written together with the artifacts
-it brings (each an entry of its own, whole). `commit` is the only writer.
+A revision is a `state_patch` entry with the manifest and the gates at that time, written together with its new
+artifacts (each a complete entry of its own). `commit` is the only writer.
 """
 
 from __future__ import annotations
@@ -50,19 +50,19 @@ def wave_path(wave: int, perspective_id: str) -> str:
 
 
 class NewArtifact(NamedTuple):
-    """An artifact that a change brings: its path (None: kept as evidence, not as a file) and its text."""
+    """An artifact added by a change: its path (None: kept as evidence, not as a file) and its text."""
 
     path: str | None
     text: str
     trust: Trust = "assistant"
     about: Mapping[str, Any] = {}
     id: str | None = None
-    """Of its event, if something refers to it already."""
+    """Its event's id, if something refers to it already."""
 
 
 @dataclass(frozen=True, slots=True)
 class StudyChange:
-    """One change of a study: the manifest's fields and gates that change, and the artifacts it keeps."""
+    """A change of a study: the changed fields of the manifest and gates, and the artifacts to store."""
 
     what: str
     """A line of the audit."""
@@ -73,9 +73,9 @@ class StudyChange:
     gates: Sequence[GateResult] = ()
     artifacts: Sequence[NewArtifact] = ()
     removed: Sequence[str] = ()
-    """Paths that are no more: what has to be made again."""
+    """Removed paths: files that must be regenerated."""
     sources: Sequence[str] = ()
-    """Further evidence that it rests on: chunks of pages."""
+    """Further evidence for it: chunks of pages."""
 
 
 class StudyView:
@@ -101,7 +101,7 @@ class StudyView:
         return next(gate for gate in self.gates.gates if gate.gate == name)
 
     def text(self, path: str) -> str:
-        """Read an artifact from the store; nothing is kept, as outputs may be large."""
+        """Read an artifact from the store; not cached, as outputs may be large."""
         artifact = self.artifacts.get(path)
         if artifact is None:
             raise NotFound(f"the run {self.manifest.run_id} has no {path} yet", path="$.path")
@@ -127,12 +127,12 @@ class StudyView:
 
     @cached_property
     def audit(self) -> str:
-        """What audit.jsonl holds."""
+        """The contents of audit.jsonl."""
         return render_audit(self.ctx, self.scope, self.revision)
 
     @cached_property
     def rendered(self) -> dict[str, str]:
-        """Path → text of the files that are made from the revisions themselves."""
+        """Path → text of the files generated from the revisions themselves."""
         return {
             MANIFEST: pretty(self.manifest.to_wire()),
             GATES_FILE: pretty(self.gates.to_wire()),
@@ -141,12 +141,12 @@ class StudyView:
 
     @cached_property
     def files(self) -> dict[str, str]:
-        """Path → SHA-256 of every file that the directory should hold."""
+        """Path → SHA-256 of every file the directory should contain."""
         files = {path: artifact.digest for path, artifact in self.artifacts.items()}
         return files | {path: digest(text.encode()).hex() for path, text in self.rendered.items()}
 
     def next_view(self) -> StudyView:
-        """The study as it is now; its audit goes on from this one's, if only one revision came since."""
+        """The current study; its audit extends this one's, if only one revision was added."""
         after = load_view(self.ctx, self.scope)
         if after.revision == self.revision + 1 and "audit" in self.__dict__:
             after.audit = self.audit + after.audit_line
@@ -154,7 +154,7 @@ class StudyView:
 
 
 def find_view(ctx: Context, scope: Scope) -> StudyView | None:
-    """The study of a run at its latest revision; None where it has none."""
+    """The study of a run at its latest revision; None if it has none."""
     item = ctx.engine.read(scope.tenant_id, lambda reader: latest(reader, study_id(scope.run_id)))
     if item is None or item.user_id != scope.user_id:
         return None
@@ -178,7 +178,7 @@ def no_gates(run_id: str) -> GatesFile:
 def commit(
     writer: Writer, before: StudyView | None, first: ResearchManifest | None, step: StudyChange, directory: str
 ) -> None:
-    """Write a change as the next revision; of two writers the second gets `StaleState`."""
+    """Write a change as the next revision; of two concurrent writers the second gets `StaleState`."""
     ctx, scope = writer.ctx, writer.scope
     held = before.manifest if before is not None else first
     assert held is not None
@@ -204,7 +204,7 @@ def commit(
         lock_memory(tx, scope.user_id, owner_of(manifest.corpus_id, scope.user_id))
         item = latest(tx, study_id(scope.run_id))
         if item is not None:
-            item.plain()  # one that was forgotten says so
+            item.plain()  # a forgotten one reports that
         check_revision(item.version if item is not None else 0, revision - 1)
         append_in(ctx, tx, scope, drafts, writer.opening, item.created_at if item else "", repairs=writer.repairs)
 
@@ -256,11 +256,11 @@ def _next_manifest(
 
 
 _BASED_ON: Mapping[str, str] = {"A": PERSPECTIVES, "B": "wave-", "C": "citations/", "D": "summaries/"}
-"""Gate → how the paths begin that it looks at."""
+"""Gate → prefix of the paths it examines."""
 
 
 def with_inputs(gate: GateResult, artifacts: Iterable[Artifact]) -> GateResult:
-    """The gate with the digests of what it looked at."""
+    """The gate with the digests of its inputs."""
     prefix = _BASED_ON.get(gate.gate)
     if prefix is None or gate.status == "not_run":
         return gate
@@ -279,7 +279,9 @@ def _next_gates(
 
 
 def keep_checks(writer: Writer, checks: Sequence[SourceCheck]) -> None:
-    """Keep what came of looking at addresses. It changes no revision: `citations` reads it when it settles them."""
+    """Store results of looking up addresses. This changes no revision: `citations` reads them when it assesses the
+    sources.
+    """
     ctx, scope = writer.ctx, writer.scope
     drafts = [
         draft_patch(SOURCE_CHECKED, "tool", {"id": check_id(scope.run_id, check.cid), "check": check.to_wire()})
@@ -296,7 +298,7 @@ def keep_checks(writer: Writer, checks: Sequence[SourceCheck]) -> None:
 
 
 def checks_of(ctx: Context, scope: Scope) -> dict[str, SourceCheck]:
-    """The newest look at each address."""
+    """The newest look-up of each address."""
     where: tuple[Condition, ...] = (("kind", "=", "source_check"), ("run_id", "=", scope.run_id))
 
     def work(reader: Reader) -> dict[str, SourceCheck]:
@@ -311,7 +313,7 @@ def checks_of(ctx: Context, scope: Scope) -> dict[str, SourceCheck]:
 
 
 def pretty(value: Any) -> str:
-    """JSON for people, the same bytes for the same value."""
+    """Readable JSON, with the same bytes for the same value."""
     return json.dumps(json.loads(canonical_text(value)), ensure_ascii=False, indent=2) + "\n"
 
 

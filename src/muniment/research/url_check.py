@@ -1,11 +1,11 @@
-"""Look at addresses that were cited: is there a page, and what does it say? Nothing calls this but who is handed it.
+"""Look up cited addresses: whether there is a page, and its text. Used only by callers that are given a checker.
 
-What is found is put in a citation's words. A page that answered is valid, with its text where there is text to read;
-401 and 402 are paywalled, 403 and 451 blocked, 404 and 410 invalid. Where nobody could look (no answer, too slow, too
-busy, broken, out of bounds) the address stays unchecked and the reason says why; a look never raises.
+Results use the terms of citations. A page that answered is valid, with its text if readable; 401 and 402 are paywalled,
+403 and 451 blocked, 404 and 410 invalid. If the look-up was impossible (no answer, too slow, too busy, broken, out of
+bounds) the address stays unchecked, with the reason; a look-up never raises.
 
-By default nothing is asked of addresses that are not out in the open: at every hop the host is looked up once, and the
-connection goes to the very address that was looked at. No cookie, name or password is ever sent.
+By default private addresses are not contacted: at every hop the host is resolved once, and the connection goes to
+exactly the address that was checked. No cookie, name or password is ever sent.
 """
 
 from __future__ import annotations
@@ -48,22 +48,22 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class Looked(NamedTuple):
-    """What came of looking at an address."""
+    """The result of looking up an address."""
 
     status: CitationStatus
     reason: str
     http_status: int | None = None
     final_url: str | None = None
-    """Where redirects led, if there were any."""
+    """The target of redirects, if any."""
     text: str | None = None
-    """As the server gave it: of an HTML page, its source."""
+    """As served: of an HTML page, its source."""
     media_type: str | None = None
-    """With a text: text/html, text/markdown or text/plain, as it is to be read. Without: what the server said."""
+    """With a text: text/html, text/markdown or text/plain, depending on how to read it. Without: as served."""
     title: str | None = None
 
 
 class _NotPublic(Exception):
-    """Internal: a host that lies inside."""
+    """Internal: a host on a private network."""
 
 
 class _Answer(NamedTuple):
@@ -75,10 +75,10 @@ class _Answer(NamedTuple):
 
 
 class UrlChecker:
-    """Looks at addresses, a few at a time, and at each host no more often than its delay allows.
+    """Looks up addresses, a few at a time, and each host no more often than its delay allows.
 
-    `timeout_s` is for all of one look: names, connections, redirects, the last byte of the page. `allow_private` lets
-    it ask addresses that are not out in the open, for pages of one's own network.
+    `timeout_s` covers a whole look-up: names, connections, redirects, the last byte of the page. `allow_private`
+    permits private addresses, for pages of one's own network.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class UrlChecker:
         return self._given_tls or ssl.create_default_context()
 
     def check_many(self, urls: Iterable[str]) -> list[Looked]:
-        """`check` for each, in the order given; one that stands twice is looked at once."""
+        """`check` for each, in order; duplicates are looked up once."""
         wanted = list(urls)
         distinct = list(dict.fromkeys(wanted))
         with ThreadPoolExecutor(self._workers, thread_name_prefix="muniment-look") as pool:
@@ -120,7 +120,7 @@ class UrlChecker:
         return [looked[url] for url in wanted]
 
     def check(self, url: str) -> Looked:
-        """Look at one address."""
+        """Look up one address."""
         try:
             target = fetchable_url(url)
         except InvalidInput as refused:
@@ -157,7 +157,7 @@ class UrlChecker:
             return self._read(answer, deadline_s)
 
     def _read(self, answer: HTTPResponse, deadline_s: float) -> _Answer:
-        """The head, and the body where it is text that we can read."""
+        """The head, and the body if it is readable text."""
         content_type = answer.headers.get("Content-Type") or ""
         head = _Answer(answer.status, answer.headers.get("Location") or "", content_type, None)
         coding = (answer.headers.get("Content-Encoding") or "").strip().lower()
@@ -173,7 +173,7 @@ class UrlChecker:
         return head._replace(page=read_text(body, content_type))
 
     def _reason(self, error: Exception) -> str:
-        """Why nobody could look, in words. What the system says differs by system, and is not repeated."""
+        """The reason a look-up failed. System messages differ between systems, and are not included."""
         match error:
             case _NotPublic():
                 return "its host is not out in the open, so it was not asked (allow_private)"
@@ -192,7 +192,7 @@ class UrlChecker:
 
 
 def _next(target: str, location: str) -> str:
-    """Where a redirect leads. Servers write UTF-8 and spaces into it, whatever they should do."""
+    """The target of a redirect. Servers may put unescaped UTF-8 and spaces into it."""
     if not location.strip():
         raise InvalidInput("a redirect to nowhere")
     with suppress(UnicodeDecodeError):
@@ -217,7 +217,7 @@ def _judged(answer: _Answer, final: str | None) -> Looked:
 
 
 class _Pace:
-    """Lets one request to a host start after another."""
+    """Serialises requests to a host, with a delay."""
 
     def __init__(self, delay_s: float, sleep: Callable[[float], None]) -> None:
         self._delay_s = delay_s
@@ -259,11 +259,11 @@ _READ_AS = {
     "euc_kr": "cp949",
     "utf-16": "utf-16-le",
 }
-"""Names that browsers take for a larger set than they say."""
+"""Names that browsers treat as a superset of the named encoding."""
 _CODECS = re.compile(
     r"utf-8|utf-16-[lb]e|iso8859-\d+|cp125\d|cp866|cp874|cp932|cp949|koi8-[ru]|gb18030|big5|euc_jp|iso2022_jp"
 )
-"""What pages are written in; Python knows more, some of it no writing and some slow."""
+"""Encodings of web pages; Python knows more, some of them not text encodings and some slow."""
 _NOT_FREE = re.compile(r"(?i)\"isAccessibleForFree\"\s*:\s*\"?false\b")
 
 
@@ -272,16 +272,16 @@ class PageText(NamedTuple):
     kind: Kind
     title: str | None
     free: bool
-    """False where the page's own metadata (schema.org) says that it is not free to read."""
+    """False if the page's own metadata (schema.org) says that it is not free to read."""
 
 
 def media_type_of(header: str) -> str:
-    """The media type of a Content-Type header, in lower case and without its parameters; "" where it says none."""
+    """The media type of a Content-Type header, in lower case and without parameters; "" if absent."""
     return header.partition(";")[0].strip().lower()
 
 
 def kind_of(media_type: str) -> Kind | None:
-    """How something of this media type is read; None where it is not."""
+    """The way to read this media type; None if it is unsupported."""
     if media_type in _HTML:
         return "text/html"
     if media_type in _MARKDOWN:
@@ -290,7 +290,9 @@ def kind_of(media_type: str) -> Kind | None:
 
 
 def inflate(data: bytes, coding: str, bytes_max: int) -> bytes:
-    """Undo a content coding, up to a size: a small answer can be a very large page. `zlib.error` where it is broken."""
+    """Undo a content coding, up to a size limit, as small answers can expand enormously. Raises `zlib.error` for bad
+    data.
+    """
     if coding in ("", "identity"):
         return data
     try:
@@ -298,7 +300,7 @@ def inflate(data: bytes, coding: str, bytes_max: int) -> bytes:
     except zlib.error:
         if coding != "deflate":
             raise
-        return _inflate(data, -zlib.MAX_WBITS, bytes_max)  # without a header, as some servers take the name
+        return _inflate(data, -zlib.MAX_WBITS, bytes_max)  # raw deflate, which some servers send under this name
 
 
 def _inflate(data: bytes, window: int, bytes_max: int) -> bytes:
@@ -312,7 +314,7 @@ def _inflate(data: bytes, window: int, bytes_max: int) -> bytes:
 
 
 def read_text(data: bytes, content_type: str) -> PageText | None:
-    """The text of a page, None where it holds none. An HTML page is kept as its source."""
+    """The text of a page, None if it has none. An HTML page is kept as its source."""
     kind = kind_of(media_type_of(content_type))
     if not content_type.strip():
         kind = "text/html" if _LOOKS_LIKE_HTML.match(data[:_HEAD_BYTES]) else "text/plain"
@@ -328,7 +330,7 @@ def read_text(data: bytes, content_type: str) -> PageText | None:
 
 
 def _decode(data: bytes, content_type: str, kind: Kind) -> str:
-    """Decode a page by byte order mark, header or the page's own word, else as UTF-8 or what is most usual."""
+    """Decode a page by byte order mark, header or its own declaration, else as UTF-8 or the most common encoding."""
     for mark, name in _BOMS:
         if data.startswith(mark):
             return data[len(mark) :].decode(name, "replace")

@@ -1,10 +1,10 @@
 """Web addresses as sources: one spelling for each, the id made of it, and the shortest form of such ids.
 
-Two spellings of one address are one source. What makes no difference: the case of scheme and host, a host in Unicode or
-in punycode, the default port, trailing slashes, the host's last dot, dot segments, the order of parameters, needless
-escapes, what only follows visitors (`utm_*`, `gclid`, `fbclid`) or stays in the browser (the fragment). A name and
-password are dropped and never kept. What stays two addresses, as only the server knows what it means: http and https,
-`%2F` and `/`, `+` and `%20`, a parameter with an empty value and one with none, repeated parameters in another order.
+Two spellings of one address are one source. Ignored: the case of scheme and host, a host in Unicode or in punycode, the
+default port, trailing slashes, the host's last dot, dot segments, the order of parameters, needless escapes, tracking
+parameters (`utm_*`, `gclid`, `fbclid`) and the fragment. A name and password are dropped and never kept. Kept apart, as
+only the server knows their meaning: http and https, `%2F` and `/`, `+` and `%20`, a parameter with an empty value and
+one with none, repeated parameters in another order.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _LABEL = lazy_pattern(r"[a-z0-9_-]+\Z")
 _NUMBER = lazy_pattern(r"(?:[0-9]+|0x[0-9a-f]*)\Z")
 
 _KEPT_BY_CASE = frozenset("ßς\u200c\u200d")
-"""Case folding would make other hosts of these: since IDNA 2008 they are letters of their own."""
+"""Case folding would change these hosts: since IDNA 2008 they are separate letters."""
 _IGNORED = dict.fromkeys([0xAD, 0x200B, 0x2060, 0xFEFF, *range(0xFE00, 0xFE10)])
-"""Invisible in a host, and no part of it (UTS 46)."""
+"""Invisible in a host, and not part of it (UTS 46)."""
 _DOTS = {0x3002: "."}
 
 
@@ -52,22 +52,22 @@ _DOTS = {0x3002: "."}
 
 
 def normalize_url(url: str) -> str:
-    """The one spelling of an http or https address; `InvalidInput` says why something is none.
+    """The canonical spelling of an http or https address. Raises `InvalidInput` with the reason if it is none.
 
-    An address without a scheme is taken for https where it starts with `www.` and a host.
+    An address without a scheme is taken for https if it starts with `www.` and a host.
     """
     origin, path, query = _parts(url)
     return _bounded(f"{origin}{path.rstrip('/')}{_sorted_query(query)}")
 
 
 def fetchable_url(url: str) -> str:
-    """The address to ask a server for: encoded as it must be, with the slashes and parameters it is written with."""
+    """The address to request: encoded, with slashes and parameters as written."""
     origin, path, query = _parts(url)
     return _bounded(f"{origin}{path or '/'}{'?' if query else ''}{query}")
 
 
 def try_normalize_url(url: str) -> str | None:
-    """`normalize_url`, or None where it refuses."""
+    """`normalize_url`, or None for an invalid address."""
     try:
         return normalize_url(url)
     except InvalidInput:
@@ -75,17 +75,17 @@ def try_normalize_url(url: str) -> str | None:
 
 
 def without_credentials(url: str) -> str:
-    """The text of an address without the name and password it may carry; the rest as it is written."""
+    """Remove any name and password from an address, leaving the rest as written."""
     return _CREDENTIALS.sub("", url, count=1)
 
 
 def without_all_credentials(text: str) -> str:
-    """Running text whose addresses have lost the name and password they carry."""
+    """Remove names and passwords from all addresses in running text."""
     return _CREDENTIALS_IN_TEXT.sub(r"\1", text) if "@" in text else text
 
 
 def _parts(url: str) -> tuple[str, str, str]:
-    """Scheme and host, path, query; everything encoded in one way."""
+    """Scheme and host, path, query; uniformly encoded."""
     url = url.strip()
     _bounded(url)
     if any(char.isspace() or unicodedata.category(char) in ("Cc", "Cs") for char in url):
@@ -127,7 +127,7 @@ def _ipv6(text: str) -> str:
         raise _refusal("what stands in brackets is no IPv6 address") from None
     if address.ipv4_mapped is None:
         return f"[{address}]"
-    high, low = divmod(int(address.ipv4_mapped), 1 << 16)  # Python writes these in two ways, by its version
+    high, low = divmod(int(address.ipv4_mapped), 1 << 16)  # Python writes these differently by version
     return f"[::ffff:{high:x}:{low:x}]"
 
 
@@ -154,7 +154,7 @@ def _unescape(host: str) -> str:
 
 
 def _fold(host: str) -> str:
-    """Case and width folded, as UTS 46 maps a host. Twice: each of the two steps can make work for the other."""
+    """Case and width folded, as UTS 46 maps a host. Twice, as each step can require the other again."""
     for _ in range(2):
         folded = "".join(char if char in _KEPT_BY_CASE else "ß" if char == "ẞ" else char.casefold() for char in host)
         host = unicodedata.normalize("NFKC", folded.translate(_IGNORED))
@@ -178,7 +178,7 @@ def _never_in_host(char: str) -> bool:
 
 
 def _path(path: str) -> str:
-    """Encoded first: an escaped dot is a dot. A dot segment at the end leaves its slash (RFC 3986, 5.2.4)."""
+    """Encoded first, as an escaped dot is a dot. A dot segment at the end leaves its slash (RFC 3986, 5.2.4)."""
     kept: list[str] = []
     segments = _encode(path).split("/")[1:]
     for segment in segments:
@@ -206,7 +206,7 @@ def _tracks(name: str) -> bool:
 
 
 def _encode(text: str) -> str:
-    """Escapes in one form: none for unreserved characters, upper case for others, UTF-8 for what should be escaped."""
+    """Normalise escapes: none for unreserved characters, upper case for others, UTF-8 for unescaped ones."""
 
     def escape(found: re.Match[str]) -> str:
         if found[1] is None:
@@ -226,7 +226,7 @@ def cid_of(normalized: str) -> str:
 
 
 def short_cids(cids: Collection[str]) -> dict[str, str]:
-    """Each id's shortest beginning, of at least eight hex digits, that no other of them has."""
+    """Each id's shortest unique prefix, of at least eight hex digits."""
     ordered = sorted(set(cids))
     shared = [_shared(one, two) for one, two in pairwise(ordered)]
     least = len(_CID) + CID_HEX_MIN
@@ -237,5 +237,5 @@ def short_cids(cids: Collection[str]) -> dict[str, str]:
 
 
 def _shared(one: str, two: str) -> int:
-    """How many characters they begin alike."""
+    """The length of their common prefix."""
     return next((at for at, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))

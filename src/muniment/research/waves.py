@@ -1,7 +1,7 @@
 """Outputs of agents: judged against their contracts, read for gaps, weighed for a second wave.
 
-Each function of the last three parts looks at a study and returns the step to take, or the result of one that was taken
-already; nothing is written here.
+Each function of the last three parts reads a study and returns the next step, or the result of one already taken;
+nothing is written here.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def check_contract(
     previous_digest: str | None,
     digest: str,
 ) -> list[Breach]:
-    """List every way in which the output breaks its contract, in a fixed order."""
+    """List all contract violations of an output, in a fixed order."""
     words = output_words(reading)
     breaches: list[Breach] = []
     if words == 0:
@@ -110,14 +110,14 @@ def check_contract(
 
 
 def make_directive(perspective: Perspective, attempt: int, breaches: Sequence[Breach]) -> RetryDirective:
-    """Instructions for the agent; `attempt` is the one asked for."""
+    """Instructions for the agent; `attempt` is the requested one."""
     listed = "\n".join(f"{number}. {breach.message}" for number, breach in enumerate(breaches, start=1))
     text = _DIRECTIVE.format(attempt=attempt, title=perspective.title, id=perspective.id, breaches=listed)
     return RetryDirective(perspective_id=perspective.id, attempt=attempt, breaches=tuple(breaches), text=text)
 
 
 def output_words(reading: Reading) -> int:
-    """Count the words of an output: headings and tables too, but not its sources, its code and its change note."""
+    """Count the words of an output, including headings and tables, but not its sources, code and change note."""
     return sum(
         count_words(sentence.text)
         for sentence in reading.sentences
@@ -126,7 +126,7 @@ def output_words(reading: Reading) -> int:
 
 
 def output_sources(reading: Reading) -> int:
-    """Count the different addresses of an output, however they are spelled."""
+    """Count the distinct addresses of an output."""
     return len({try_normalize_url(url) or url for url in {found.url for found in reading.urls}})
 
 
@@ -166,7 +166,7 @@ def _source_breaches(reading: Reading, contract: PromptContract) -> Iterator[Bre
 
 
 def _tool_breaches(budget: dict[str, Any], tool_use: ToolUse | None) -> Iterator[Breach]:
-    """A counted tool that is not named was not called; one without a budget is not bounded."""
+    """Check tool calls. A tool missing from the counts was not called; one without a budget is unlimited."""
     limits = {
         tool: limit for tool, limit in budget.items() if isinstance(limit, int | float) and not isinstance(limit, bool)
     }
@@ -230,7 +230,7 @@ def _disjoint(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 
 
 def _tagged(sentences: Sequence[Sentence]) -> tuple[Priority | None, str]:
-    """The priority that a gap is tagged with, and its text without the tag."""
+    """The priority tag of a gap, and its text without the tag."""
     text = " ".join(sentence.text for sentence in sentences)
     if sentences[0].kind == "table":
         return _tagged_row([cell.strip() for cell in text.split("|")])
@@ -244,7 +244,7 @@ def _tagged(sentences: Sequence[Sentence]) -> tuple[Priority | None, str]:
 
 
 def _tagged_row(cells: Sequence[str]) -> tuple[Priority | None, str]:
-    """The cell that is a priority, and the longest of the others. The row that names the columns is no gap."""
+    """The cell that is a priority, and the longest of the others. The header row is not a gap."""
     if any(re.fullmatch(rf"(?i)\W*{_PRIORITY}\W*", cell) for cell in cells):
         return None, ""
     found = [(cell, tag) for cell in cells if (tag := _BRACKETED.fullmatch(cell) or _ANNOUNCED.fullmatch(cell))]
@@ -259,15 +259,15 @@ def _priority(groups: dict[str, str | None]) -> Priority:
 
 
 def _is_no_gap(text: str, sentences: Sequence[Sentence]) -> bool:
-    """ "None." is no gap; neither is a line that only introduces a list."""
+    """Return true for "None." and for a line that only introduces a list."""
     introduces = len(sentences) == 1 and sentences[0].kind == "prose" and text.rstrip().endswith((":", "："))
     return introduces or not any(char.isalnum() for char in text) or _NOTHING.fullmatch(text) is not None
 
 
 def decide_pivot(gaps: Sequence[Gap], policy: PivotPolicy, *, allowed: bool) -> PivotDecision:
-    """Decide for a second wave on one P0, on enough P1, or on many gaps of which enough are P1 or P2.
+    """Decide on a second wave: for one P0, for enough P1, or for many gaps of which enough are P1 or P2.
 
-    Gaps in the same words count once, with the gravest priority.
+    Gaps in the same words count once, with the most serious priority.
     """
     distinct = {
         " ".join(gap.text.casefold().split()): gap for gap in sorted(gaps, key=lambda gap: gap.priority, reverse=True)
@@ -297,11 +297,11 @@ def _grounds(counts: dict[Priority, int], policy: PivotPolicy) -> Iterator[str]:
         yield f"{total} gaps, {middle} of them P1 or P2 (at least {policy.gaps_min} and {policy.gaps_p1_p2_min})"
 
 
-# -- checks that all steps share ------------------------------------------------------------------------
+# -- shared checks --------------------------------------------------------------------------------------
 
 
 def well_formed(text: str, path: str) -> str:
-    """Text that can be written as UTF-8, without the mark that some editors put in front of it."""
+    """Text that can be encoded as UTF-8, without a byte order mark."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -310,7 +310,7 @@ def well_formed(text: str, path: str) -> str:
 
 
 def without_secrets(ctx: Context, text: str) -> str:
-    """Addresses lose the name and password they carry and stay addresses; the rest is redacted (LG-10)."""
+    """Remove names and passwords from addresses, and redact other secrets (LG-10)."""
     cleared: str = cleaned(ctx, without_all_credentials(text))
     return cleared
 
@@ -349,7 +349,7 @@ def find_perspective(view: StudyView, perspective_id: Any) -> Perspective:
 
 
 def route(view: StudyView, policy: ResearchPolicy, proposal: Any, now: str) -> StudyChange:
-    """Perspectives for the question: ours, or a proposal held to the same rules."""
+    """Perspectives for the question: ours, or a proposal validated by the same rules."""
     need_stage(view, "init", "wave1", doing="routing")
     if view.manifest.results or view.manifest.given_up:
         raise WrongStage("outputs have come in: the perspectives are fixed", path="$.stage")
@@ -380,14 +380,14 @@ def _perspectives_file(run_id: str, now: str, chosen: Sequence[Perspective]) -> 
 
 
 class OutputVerdict(NamedTuple):
-    """The result of an output, and the change that keeps it; None if this very output was kept already."""
+    """The result of an output, and the change that stores it; None if this output was stored already."""
 
     change: StudyChange | None
     result: WaveResult
 
 
 def agent_result(given: Any, tool_use: Any, sources: Any, change_note: Any) -> AgentResult:
-    """What an agent handed back: Markdown, or a record; further arguments add to it."""
+    """The result of an agent: Markdown, or a record; further arguments add to it."""
     if isinstance(given, AgentResult):
         plain = given.to_wire()
     elif isinstance(given, str):
@@ -432,7 +432,7 @@ def judge_output(view: StudyView, perspective_id: Any, given: AgentResult, polic
     hashed = digest(text.encode()).hex()
     last = next((each for each in view.manifest.results if each.perspective_id == perspective.id), None)
     if last is not None and last.digest == hashed and (last.accepted or _adds_nothing(given, last)):
-        return OutputVerdict(None, last)  # the same call again, after a crash say
+        return OutputVerdict(None, last)  # repeated, for example after a crash
     attempt = 1 if last is None else last.attempt + (last.accepted or not _may_stay(last))
     if attempt > policy.attempts_max and last is not None and not last.accepted:
         raise Conflict(
@@ -454,11 +454,11 @@ def judge_output(view: StudyView, perspective_id: Any, given: AgentResult, polic
 
 
 _NOT_IN_THE_TEXT = frozenset({"missing_change_note", "tool_use_unknown"})
-"""Breaches that another text would not mend."""
+"""Breaches that another text would not fix."""
 
 
 def _adds_nothing(given: AgentResult, last: WaveResult) -> bool:
-    """Is it the rejected output again, with nothing new beside it?"""
+    """Return whether it is the rejected output again, without additions."""
     lacked = {breach.kind for breach in last.breaches}
     return not (
         (given.change_note is not None and (last.attempt == 1 or "missing_change_note" in lacked))
@@ -467,7 +467,7 @@ def _adds_nothing(given: AgentResult, last: WaveResult) -> bool:
 
 
 def _may_stay(last: WaveResult) -> bool:
-    """Was nothing wrong with the text itself? Then it may be handed in again, with what was missing beside it."""
+    """Return whether the text itself was faultless: it may then be submitted again with the missing parts."""
     return all(breach.kind in _NOT_IN_THE_TEXT for breach in last.breaches)
 
 
@@ -527,7 +527,7 @@ def _number(perspective_id: str) -> tuple[int, str]:
 
 
 def give_up(view: StudyView, perspective_id: Any, reason: Any) -> StudyChange:
-    """Go on without a perspective, and say why: a gap, which gates B and D count."""
+    """Continue without a perspective, with a reason: a gap, which gates B and D count."""
     need_stage(view, "wave1", "wave2", doing="giving up a perspective")
     perspective = find_perspective(view, perspective_id)
     if not isinstance(reason, str) or not reason.strip():
@@ -553,7 +553,7 @@ _REASON_CHARS_MAX = 500
 def decide_second_wave(
     view: StudyView, policy: ResearchPolicy, asked: bool | None, now: str
 ) -> tuple[StudyChange, PivotDecision]:
-    """Decide after the first wave whether there is a second one, or the sources come next."""
+    """Decide after the first wave between a second one and the sources."""
     need_stage(view, "wave1", doing="the pivot")
     if asked is not None and not isinstance(asked, bool):
         raise InvalidInput(f"wanted yes or no (a bool), not {type(asked).__name__}", path="$.second_wave")
@@ -590,7 +590,7 @@ def gate_of_waves(view: StudyView, policy: ResearchPolicy, now: str) -> GateResu
 
 
 def gaps_of(view: StudyView) -> list[Gap]:
-    """What the outputs say is missing, and what we see is."""
+    """The gaps reported by outputs, and those detected."""
     gaps = [gap for result in view.manifest.results if result.accepted for gap in result.gaps]
     for perspective_id, reason in view.manifest.given_up.items():
         title = find_perspective(view, perspective_id).title

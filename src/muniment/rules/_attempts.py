@@ -1,8 +1,8 @@
-"""Agents called on tasks, over any executor: what they answer, and what goes wrong with them, as values.
+"""Calling agents on tasks over any executor; their errors are returned as values.
 
-On an executor of threads an agent is handed the run itself. Anywhere else it is handed `RunNotes`, which take down what
-it observes; that is told to the run when the agent has answered. An answer is read and measured where it was given, so
-that one of 100 MB is refused before it is sent or stored.
+On a thread executor an agent receives the run itself. On any other it receives `RunNotes`, which collect its
+observations; they are written to the run after the agent has answered. Answers are read and measured where they are
+produced, so an oversized answer (say 100 MB) is refused before it is sent or stored.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _WORDS_MAX = 500
 
 
 class RunNotes:
-    """What an agent in another process observes, to be told to its run. Answers nothing, and cannot be asked."""
+    """Observations of an agent in another process, written to its run afterwards. Write-only: it returns nothing."""
 
     def __init__(self, run_id: str) -> None:
         self.run_id = run_id
         self.events: list[EntryDraft] = []
 
     def observe(self, role: str, content: str, *, build: Any = None, **more: Any) -> None:  # noqa: ARG002
-        """A message. Of an answer, `build` is not looked at here: there is no store to look in."""
+        """Note a message. `build` is not checked here, as there is no store to check against."""
         self.observe_many([{"role": role, "content": content, **more}])
 
     def observe_tool(
@@ -57,7 +57,7 @@ class RunNotes:
     ) -> None:
         given = args if args is not None or call_id is None else self._call_args(name, call_id)
         tool: dict[str, Any] = {"name": name, "ok": ok}
-        if given is not None:  # what is no mapping is refused by the record
+        if given is not None:  # the record refuses anything but a mapping
             tool["args"] = dict(given) if isinstance(given, Mapping) else given
         tool |= {} if call_id is None else {"call_id": call_id}
         self.observe_many([{"role": "tool", "content": content, "tool": tool, **more}])
@@ -68,7 +68,9 @@ class RunNotes:
         self._take([event if isinstance(event, EntryDraft) else draft_of(_without_build(event)) for event in events])
 
     def record(self, messages: Iterable[Any], *, build: Any = None) -> None:  # noqa: ARG002
-        """A conversation as an API has it; of a list that was recorded and has grown, what is new."""
+        """Note a conversation in API format; of a list that was recorded before and has grown, only the new
+        messages.
+        """
         from muniment.packets.recording import message_drafts
 
         known = {draft.idempotency_key for draft in self.events}
@@ -80,7 +82,7 @@ class RunNotes:
             raise TooLarge(f"more than {_EVENTS_MAX} events in one attempt", path="$.events")
 
     def _call_args(self, name: str, call_id: str) -> Any:
-        """The arguments under which a message of the assistant made the call, as a run looks them up."""
+        """The arguments of the call in an assistant message, looked up as a run does."""
         from muniment.memory.tool_results import calls_in
 
         said = [draft.metadata for draft in reversed(self.events) if draft.role == "assistant" and draft.metadata]
@@ -94,49 +96,49 @@ def _without_build(event: Mapping[str, Any]) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class AgentTask:
-    """What an agent is handed. It can be sent to another process where `run` is `RunNotes`."""
+    """The input of an agent. It can be sent to another process if `run` is `RunNotes`."""
 
     task: str
     prompt: str
-    """The task, and before it the rules and what was recalled; after it, how to go about it."""
+    """The task, preceded by the rules and recalled notes and followed by instructions on how to proceed."""
     hints: tuple[MemoryHint, ...]
     seed: ReuseStateRecord | None
     run: Run | RunNotes
-    """To observe tools with; the run itself can be noted on as well."""
+    """For observing tools; if it is the run itself, notes can be added too."""
     features: Mapping[str, Any] = field(default_factory=dict)
     mode: RunMode = "main"
     attempt: int = 0
-    """Of several attempts at the task, which; the first is 0."""
+    """The number of this attempt at the task, from 0."""
     cfg: RunConfig | None = None
-    """What differs from attempt to attempt: temperature, a seed for sampling, plan style, order of tools."""
+    """Settings that vary between attempts: temperature, sampling seed, plan style, tool order."""
     rules: str = ""
-    """The rules that stand in the prompt, for an agent that would rather have them in its system prompt."""
+    """The rules in the prompt, for an agent that prefers them in its system prompt."""
     summaries: tuple[RolloutSummary, ...] = ()
-    """In a synthesis: all that it may read of earlier attempts."""
+    """In a synthesis: everything it may read of earlier attempts."""
     tier: Tier | None = None
-    """Where a router decides: how much the attempt may take, as the policy of routes has it."""
+    """The budget tier chosen by the router, as the routing policy defines it."""
 
 
 class Answered(NamedTuple):
-    """What came of calling an agent."""
+    """The result of calling an agent."""
 
     output: Output
     features: dict[str, Any]
-    """What the agent tells of itself."""
+    """Features the agent reports about itself."""
     summary: Mapping[str, Any] | None = None
-    """How the agent sums up its attempt, where it does."""
+    """The agent's own summary of its attempt, if it gives one."""
     events: tuple[EntryDraft, ...] = ()
     latency_ms: int = 0
     code: str | None = None
-    """A reason code where it did not answer, and what to say of it."""
+    """If it did not answer: a reason code, and a message."""
     words: str = ""
     refined: int = 0
     fault: InvalidInput | None = None
-    """Where what it answered is no answer: whoever wrote the agent must mend it, and no run is judged by it."""
+    """Set if the answer is malformed: a bug in the agent, so no run is judged by it."""
 
 
 def noted_calls(events: Iterable[EntryDraft]) -> list[dict[str, Any]]:
-    """The tools whose results were taken down, as an output names them."""
+    """The tools whose results were noted, in the format of an output."""
     return [
         {"name": tool.name, "args": tool.args or {}} | ({} if tool.ok is None else {"ok": tool.ok})
         for tool in (draft.tool for draft in events if draft.kind == "tool_result")
@@ -145,7 +147,7 @@ def noted_calls(events: Iterable[EntryDraft]) -> list[dict[str, Any]]:
 
 
 def is_near(executor: Executor | None) -> bool:
-    """Does it run calls in this process, so that they may be handed a run?"""
+    """Return whether the executor runs calls in this process, so that they can be given a run."""
     return executor is None or isinstance(executor, ThreadPoolExecutor | ThreadEach)
 
 
@@ -157,7 +159,7 @@ def call_agents(
     timeout_s: float | None = None,
     output_bytes_max: int,
 ) -> list[Answered]:
-    """The agent on every task, side by side; what came of each, in the order of the tasks."""
+    """Call the agent on every task in parallel; results are in task order."""
     near = is_near(executor)
     used = executor or ThreadEach()
     sent = tasks if near else [replace(task, run=RunNotes(task.run.run_id)) for task in tasks]
@@ -173,7 +175,7 @@ def _came(future: Future[Any], late: Late | None) -> Answered:
         return _nothing(UNRUN, "the attempt was cancelled before it ran")
     stop_if_told(future)
     error = future.exception()
-    if error is not None:  # the agent's own errors are answers: this is the executor's
+    if error is not None:  # the agent's own errors are answers: this one is the executor's
         return _nothing(UNRUN, f"the executor failed: {type(error).__name__}: {error}")
     answered: Answered = future.result()
     return answered
@@ -188,7 +190,7 @@ def _nothing(code: str, words: str, latency_ms: int = 0, events: tuple[EntryDraf
 
 
 def _work(agent: Callable[..., Any], task: AgentTask, output_bytes_max: int) -> Answered:
-    """One attempt, in whatever thread or process the executor has for it."""
+    """Make one attempt, in the executor's thread or process."""
     start = monotonic()
     answered = _once(agent, task, output_bytes_max)
     steps = 0 if task.cfg is None else task.cfg.self_refine_steps or 0
@@ -197,7 +199,7 @@ def _work(agent: Callable[..., Any], task: AgentTask, output_bytes_max: int) -> 
             break
         again = replace(task, prompt=refine_prompt(task.prompt, answered.output.text))
         better = _once(agent, again, output_bytes_max)
-        if better.code is not None:  # what it had is still an answer
+        if better.code is not None:  # partial output is still an answer
             break
         usage = _added(answered.output.usage, better.output.usage)
         output = better.output if usage is None else better.output.model_copy(update={"usage": usage})
@@ -232,13 +234,13 @@ def _no_answer(given: Any) -> InvalidInput:
 
 
 def _text_of(error: BaseException) -> str:
-    """What an error says of itself; an error may fail at that too."""
+    """The message of an error, whose `str()` may itself fail."""
     said = caught(lambda: str(error))
     return "" if said.exception() is not None else str(said.result())
 
 
 def _read(given: Any, task: AgentTask, output_bytes_max: int) -> Answered:
-    """An answer as an output, and what the agent tells of itself beside it."""
+    """Parse an answer into an output and the features the agent reports with it."""
     plain: dict[str, Any] = {"text": given} if isinstance(given, str) else {}
     if isinstance(given, Output):
         _check_size(given, output_bytes_max)
@@ -252,7 +254,7 @@ def _read(given: Any, task: AgentTask, output_bytes_max: int) -> Answered:
         raise TooLarge(f"{len(text)} characters are over the limit of {output_bytes_max} bytes", path="$.text")
     try:
         features = features_given(plain.pop("features", None))
-        features_given({**task.features, **features})  # both together are told of the run
+        features_given({**task.features, **features})  # both are written to the run
     except InvalidInput as error:
         raise error.within("$.answer") from None
     summary = plain.pop("summary", None)
@@ -281,7 +283,7 @@ def _small(summary: Mapping[str, Any], bytes_max: int) -> dict[str, Any]:
 
 
 def _added(one: Usage | None, other: Usage | None) -> Usage | None:
-    """What two calls used together, as far as both say."""
+    """The combined usage of two calls, as far as both report it."""
     if one is None or other is None:
         return other or one
     mine, theirs = one.to_wire(), other.to_wire()

@@ -1,4 +1,4 @@
-"""A draft compared with the rules of its bank (RC-18): merged into one, split off as an exception, or new."""
+"""Comparing a draft with the rules of its bank (RC-18): merge it into one, split it off as an exception, or add it."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ _SAME_VERB: Mapping[str, str] = {"calling": "call", "use": "call", "using": "cal
 _JOINTS = frozenset(
     ("before", "after", "right", "with", "first", "when", "if", "for", "on", "again", "and", "then", "while", "until")
 )
-"""Words that may follow what is done, and tell how or when."""
+"""Words that can follow the action and introduce when or how it is done."""
 
 
 class Stance(NamedTuple):
-    """What is wanted and what is shunned, by name; and choices of which there can be one: its name and what it is."""
+    """The things a rule wants and avoids, by name; and its exclusive choices, by name and value."""
 
     wants: frozenset[str] = _NOTHING
     shuns: frozenset[str] = _NOTHING
@@ -59,13 +59,13 @@ class Stance(NamedTuple):
 
 
 def feature_of(rule: RuleRecord) -> str | None:
-    """The feature that a rule was drafted from, if it was."""
+    """The feature that a rule was drafted from, if any."""
     found = (rule.evidence.model_extra or {}).get("feature")
     return found if isinstance(found, str) and ":" in found else None
 
 
 def tool_of(feature: str) -> str | None:
-    """The tool whose call a feature speaks of; of an order, the one called first."""
+    """The tool whose call a feature is about; for an order, the one called first."""
     group, _, rest = feature.partition(":")
     match group:
         case "tool" | "first" | "repeat" | "error" | "recovered":
@@ -80,7 +80,7 @@ def tool_of(feature: str) -> str | None:
 
 
 def stance_of(rule: RuleRecord) -> Stance:
-    """The stance of a rule, read off its feature, or else off its opening words."""
+    """Derive the stance of a rule from its feature, or else from its opening words."""
     feature = feature_of(rule)
     if feature is not None:
         return _for(feature) if rule.type == "StrategyRule" else _against(feature)
@@ -97,7 +97,7 @@ def stance_of(rule: RuleRecord) -> Stance:
 
 
 def are_opposed(one: RuleRecord, other: RuleRecord) -> bool:
-    """Does one want what the other shuns, or each choose another of what there can be one of?"""
+    """Return whether one wants what the other avoids, or they make different exclusive choices."""
     mine, theirs = stance_of(one), stance_of(other)
     if not mine.wants.isdisjoint(theirs.shuns) or not mine.shuns.isdisjoint(theirs.wants):
         return True
@@ -114,7 +114,7 @@ def opening_of(rule: RuleRecord) -> str:
 
 
 def _said(text: str) -> str:
-    """The words, with the verbs of calling as one; `Avoid X` shuns the call of X."""
+    """Normalise the wording of calls: all verbs of calling become one, and `Avoid X` avoids the call of X."""
     words = [_SAME_VERB.get(word, word) for word in words_of(text) if word not in ("the", "a", "an")]
     return " ".join(words if len(words) != 1 else ["call", *words])
 
@@ -161,7 +161,7 @@ _FLIPPED: Mapping[str, Any] = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">"
 
 
 def place_of(where: RuleApplicability) -> Place:
-    """The conditions under which a rule applies; raises `InvalidInput` for a predicate that does not parse."""
+    """The conditions under which a rule applies. Raises `InvalidInput` for a predicate that does not parse."""
     parts: list[Node] = []
     if where.domain_tag is not None:
         parts.append(equal("domain_tag", where.domain_tag))
@@ -175,35 +175,35 @@ def place_of(where: RuleApplicability) -> Place:
 
 
 def conditions_of(rule: RuleRecord) -> tuple[Predicate, ...]:
-    """What must hold of a run for the rule to apply, ready to be asked."""
+    """The conditions a run must meet for the rule to apply, parsed."""
     return tuple(predicate_of(part) for part in sorted(place_of(rule.applicability), key=print_tree))
 
 
 def applies(rule: RuleRecord, features: Mapping[str, Any]) -> bool:
-    """Does the rule apply to a run of these features? What is not known to hold does not."""
+    """Return whether the rule applies to a run with these features. Unknown conditions do not hold."""
     return bool(all_hold(conditions_of(rule), features))
 
 
 def is_within(inner: Place, outer: Place) -> bool:
-    """Does every run of the one place stand in the other, as far as their parts show it?"""
+    """Return whether every run in `inner` is also in `outer`, as far as their parts show it."""
     return all(part in inner or any(_implies(known, part) for known in inner) for part in outer)
 
 
 def are_apart(one: Place, other: Place) -> bool:
-    """Can no run stand in both?"""
+    """Return whether no run can be in both."""
     return not can_hold(one | other)
 
 
 def can_hold(place: Place) -> bool:
-    """False where the parts contradict each other, whichever branch of an alternative is taken.
+    """Return false if the parts contradict each other in every branch of an alternative.
 
-    Where there are more branches than it looks at, it claims nothing: they may hold.
+    Beyond the number of branches it examines, it assumes that they may hold.
     """
     return _can_hold((), tuple(sorted(place, key=print_tree)), iter(range(_BRANCHES_MAX)))
 
 
 def _can_hold(taken: tuple[Node, ...], waiting: tuple[Node, ...], steps: Iterator[int]) -> bool:
-    """Whether what was taken stands together with some branch of what waits."""
+    """Return whether the parts taken are consistent with some branch of the waiting ones."""
     if next(steps, None) is None:
         return True
     parts = joined("&&", waiting)
@@ -218,9 +218,9 @@ def _can_hold(taken: tuple[Node, ...], waiting: tuple[Node, ...], steps: Iterato
 
 
 def cut_from(where: RuleApplicability, inner: Place) -> RuleApplicability:
-    """`where` without `inner`: one predicate more, which says that a part of `inner` does not hold, or is not known.
+    """Return `where` without `inner`: adds a predicate requiring that a part of `inner` is false or unknown.
 
-    Raises `InvalidInput` where nothing of `inner` lies outside `where` to be told by, or nothing would be left.
+    Raises `InvalidInput` if `inner` has no part that distinguishes it from `where`, or if nothing would be left.
     """
     outer = place_of(where)
     telling = sorted((part for part in inner if not is_within(outer, frozenset((part,)))), key=print_tree)
@@ -237,7 +237,7 @@ def cut_from(where: RuleApplicability, inner: Place) -> RuleApplicability:
 
 
 def _implies(known: Node, part: Node) -> bool:
-    """Whether one set of allowed values of a feature implies another: fewer values imply more."""
+    """Return whether one set of allowed values implies another: fewer values imply more."""
     mine, theirs = _allowed(known), _allowed(part)
     return mine is not None and theirs is not None and mine[0] == theirs[0] and mine[1] <= theirs[1]
 
@@ -252,7 +252,9 @@ def _allowed(part: Node) -> tuple[Field, frozenset[Value]] | None:
 
 
 def _clash(parts: Iterable[Node]) -> bool:
-    """A contradiction about a feature, a condition beside its denial, or one that reads what is said to be absent."""
+    """Find a contradiction: about a feature, between a condition and its negation, or in reading a feature required to
+    be absent.
+    """
     known = set(parts)
     if contradiction(conjunction(known)) is not None:
         return True
@@ -269,13 +271,13 @@ def _asks_presence(part: Node) -> TypeGuard[Call]:
 
 
 def _needs_presence(part: Node) -> bool:
-    """Is it unknown, and so not true, where a feature that it reads is not there?"""
+    """Return whether the part is unknown, and so not true, if a feature it reads is missing."""
     inner = part.operand if isinstance(part, Not) else part
     return isinstance(inner, Compare | Call) and not _asks_presence(inner) and Value(None) not in walk(inner)
 
 
 def _unless(part: Node) -> list[Node]:
-    """Alternatives of which one is true wherever `part` is not: it is false, or what it reads is not there."""
+    """Alternatives of which one is true whenever `part` is not: it is false, or a feature it reads is missing."""
     fields = dict.fromkeys(node for node in walk(part) if isinstance(node, Field)) if _needs_presence(part) else {}
     absent: list[Node] = [denied(Call("has", (field,))) for field in fields]
     match part:
@@ -299,29 +301,33 @@ def _any(parts: list[Node]) -> Node:
 
 
 _KEPT = ("feature", "also", "cluster_id", "violated", "reason_codes", "with", "without", "difference", "doubt")
-"""The parts of a draft's evidence that a rule keeps beside its traces."""
+"""The parts of a draft's evidence that a rule keeps, besides its traces."""
 _TRACES_MAX = 64
 
 
 class Cut(NamedTuple):
-    """An existing rule, cut so that it no longer meets the newcomer. `record` is as it would be; not yet written."""
+    """An existing rule, narrowed so that it no longer conflicts with the newcomer. `record` is the result, not yet
+    written.
+    """
 
     rule_id: str
     record: RuleRecord
     is_active: bool
-    """The rule is active: its cut goes through the gate, and is made when the exception is promoted."""
+    """The rule is active: its cut goes through the gate and takes effect when the exception is promoted."""
 
 
 class Consolidated(NamedTuple):
-    """What becomes of a draft. `record` is the rule to write: the newcomer, or with `merged` the rule it went into."""
+    """The outcome for a draft. `record` is the rule to write: the newcomer, or with `merged` the rule it was merged
+    into.
+    """
 
     kind: Literal["new", "merged", "split", "refused"]
     reasons: tuple[str, ...]
     record: RuleRecord | None = None
     into: str | None = None
-    """With `merged`: the rule that has its evidence now."""
+    """With `merged`: the rule that now has its evidence."""
     restarts: bool = False
-    """With `merged`: the rule changed in what it says or where, and starts again as a draft."""
+    """With `merged`: the rule's wording or place changed, so it starts again as a draft."""
     cuts: tuple[Cut, ...] = ()
 
 
@@ -336,7 +342,7 @@ class _Known(NamedTuple):
 
 
 def rule_of(draft: DistillDraft, rule_id: str, now: str) -> RuleRecord:
-    """The draft as a temporary rule, with no tests yet; raises `InvalidInput` for a draft that proposes none."""
+    """Turn the draft into a temporary rule without tests. Raises `InvalidInput` for a draft that proposes no rule."""
     proposed = draft.proposed_rule
     if proposed.type is None or not (proposed.body or "").strip():
         raise InvalidInput(
@@ -373,7 +379,7 @@ def rule_of(draft: DistillDraft, rule_id: str, now: str) -> RuleRecord:
 def consolidate(
     rule: RuleRecord, existing: Sequence[StoredMemory], *, near_duplicate: float = 0.95, now: str
 ) -> Consolidated:
-    """The newcomer against the live rules of its bank. `existing` may hold others: they are passed over."""
+    """Compare the newcomer with the live rules of its bank; others in `existing` are skipped."""
     place = place_of(rule.applicability)
     known = [
         _Known(memory, record, place_of(record.applicability))
@@ -401,7 +407,7 @@ def consolidate(
 
 
 def united(rule: RuleRecord, other: RuleRecord, now: str) -> RuleRecord:
-    """The rule with the evidence of both and the tests of both. What it says, its version and status stay."""
+    """Return the rule with the evidence and tests of both. Its wording, version and status are unchanged."""
     mine, theirs = rule.evidence.to_wire(), other.evidence.to_wire()
     evidence: JsonObject = {**theirs, **mine}
     for name in ("trace_ids", "verifier_ids", "regression_ids", "draft_ids", "also", "violated", "reason_codes"):
@@ -419,7 +425,7 @@ def united(rule: RuleRecord, other: RuleRecord, now: str) -> RuleRecord:
 
 
 def next_version(version: str) -> str:
-    """`1` → `2`, `1.4` → `1.5`: the last number is one more; a version without a number gets one."""
+    """Increment the last number: `1` → `2`, `1.4` → `1.5`; a version without a number gets one."""
     found = re.search(r"(\d+)(?!.*\d)", version)
     return f"{version}.1" if found is None else f"{version[: found.start()]}{int(found[1]) + 1}{version[found.end() :]}"
 
@@ -428,8 +434,8 @@ def next_version(version: str) -> str:
 
 
 def _same_advice(one: RuleRecord, other: RuleRecord, near_duplicate: float) -> bool:
-    """Whether two rules give the same advice: they are of one type, and drafted from the same thing or so alike in
-    words, with none that turns them round.
+    """Return whether two rules give the same advice: same type, and drafted from the same feature or nearly the same
+    words, with none that reverses the meaning.
     """
     if one.type != other.type:
         return False
@@ -449,7 +455,9 @@ def _basis(rule: RuleRecord) -> tuple[str, str] | None:
 
 
 def _widened(known: _Known, rule: RuleRecord, place: Place) -> RuleApplicability | None:
-    """The place where both rules apply, if it can be said: the newcomer's, or the same with the buckets of both."""
+    """The place where both rules apply, if it can be expressed: the newcomer's, or the same with the buckets
+    of both.
+    """
     if is_within(known.place, place):
         return rule.applicability
     mine, theirs = known.rule.applicability, rule.applicability
@@ -470,7 +478,9 @@ def _meets_opposed(where: RuleApplicability, one: _Known, known: Sequence[_Known
 
 
 def _split(rule: RuleRecord, opposed: Sequence[_Known], now: str) -> Consolidated:
-    """The narrower is the exception. A newcomer that stands within another cuts it; any other gives way itself."""
+    """Make the narrower rule the exception. A newcomer within another rule cuts it; otherwise the newcomer
+    gives way.
+    """
     where, reasons = rule.applicability, []
     cuts: list[Cut] = []
     whole = place_of(where)
@@ -479,7 +489,7 @@ def _split(rule: RuleRecord, opposed: Sequence[_Known], now: str) -> Consolidate
         if inner[one.rule.rule_id] and is_within(one.place, whole):
             reason = f"{one.rule.rule_id} advises the opposite in the same place, and nothing tells the two apart"
             return Consolidated("refused", (reason,))
-    for one in sorted(opposed, key=lambda one: inner[one.rule.rule_id]):  # give way first: cuts follow what is left
+    for one in sorted(opposed, key=lambda one: inner[one.rule.rule_id]):  # give way first: cuts depend on what is left
         name, place = one.rule.rule_id, place_of(where)
         try:
             if inner[name]:
@@ -499,7 +509,7 @@ def _split(rule: RuleRecord, opposed: Sequence[_Known], now: str) -> Consolidate
 
 
 def _restated(rule: RuleRecord, where: RuleApplicability, now: str) -> RuleRecord:
-    """The next version of a rule, in another place: temporary, as it says something new, and so are its metrics."""
+    """The next version of a rule, in another place: temporary, with its metrics reset, because its meaning changed."""
     wire = rule.to_wire()
     return RuleRecord.from_wire(
         {

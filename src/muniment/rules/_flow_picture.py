@@ -14,9 +14,9 @@ from muniment.verify.junit import xml_text
 # == heat grid ========================================================================================================
 
 ALL = "all"
-"""The column of a stage as a whole."""
+"""The column for a stage as a whole."""
 STEPS = (0.0, 0.01, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75)
-"""Where each colour begins: the same on every map, so that two can be compared."""
+"""Lower bound of each colour. Fixed, so that maps can be compared."""
 _CODES_MAX = 16
 _STAGES_MAX = 24
 _LIFTS_MAX = 12
@@ -24,18 +24,18 @@ _CHARS_MAX = 30
 
 
 class HeatCell(NamedTuple):
-    """How often a log of the stage goes wrong with the code, and how many logs say so."""
+    """Failure rate of the stage's logs with a code, and the number of such logs."""
 
     rate: float
     n: int
     risky: int | None
     thin: bool
     hint: str
-    """All that is known of it, for who points at it."""
+    """Tooltip text with all known figures."""
 
 
 class Lift(NamedTuple):
-    """An intervention as a line: its gain between its bounds."""
+    """An intervention drawn as a line: its gain and bounds."""
 
     name: str
     gain: float
@@ -53,16 +53,16 @@ class HeatGrid(NamedTuple):
     cells: dict[tuple[str, str], HeatCell]
     lifts: tuple[Lift, ...]
     left_out: str
-    """What is in the map and not in the picture; empty where it is all there."""
+    """A note on parts of the map that were not drawn; empty if there are none."""
 
 
 def step_of(rate: float) -> int:
-    """Which colour."""
+    """The index of the colour for a rate."""
     return bisect_right(STEPS, rate) - 1
 
 
 def heat_grid(snapshot: FlowMapSnapshot) -> HeatGrid:
-    """The grid of a map; one without a hotspot has nothing to be drawn of."""
+    """The grid of a map. Raises `InvalidInput` for a map without hotspots, as there is nothing to draw."""
     spots = [each for each in snapshot.risk.stage_hotspots or () if each.stage is not None]
     if not spots:
         raise InvalidInput("nothing went wrong in this window: there is nothing to draw", path="$.risk.stage_hotspots")
@@ -82,13 +82,13 @@ def heat_grid(snapshot: FlowMapSnapshot) -> HeatGrid:
 
 
 def short(text: str) -> str:
-    """A label that fits."""
+    """Shorten a label to fit."""
     shown = "".join(char if char.isprintable() else " " for char in text)
     return shown if len(shown) <= _CHARS_MAX else shown[: _CHARS_MAX - 1] + "…"
 
 
 def _ranked(spots: list[StageHotspot], name: Any) -> tuple[str, ...]:
-    """Names by how many logs went wrong with them, most first."""
+    """Names ordered by their number of failed logs, most first."""
     mass: dict[str, float] = {}
     for each in spots:
         mass[name(each)] = mass.get(name(each), 0.0) + (each.risk_rate or 0.0) * (each.support_n or 0)
@@ -146,7 +146,7 @@ _FONT = "font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans',sans-
 
 
 def to_heatmap_svg(snapshot: FlowMapSnapshot, theme: Theme = "auto") -> str:
-    """The picture of a map; `auto` follows the reader's scheme."""
+    """Draw the map; `auto` follows the reader's colour scheme."""
     grid = heat_grid(snapshot)
     left = _MARGIN + max(map(_width, (*grid.stages, *(lift.name for lift in grid.lifts)))) + 12
     reach = max(map(_width, grid.codes))
@@ -225,7 +225,7 @@ def _legend(root: Element, left: float, top: float) -> float:
 
 
 def _lifts(root: Element, lifts: tuple[Lift, ...], left: float, top: float) -> float:
-    """Each gain as a dot between its bounds; nothing gained is the line through all of them."""
+    """Draw each gain as a dot between its bounds; the vertical line through all of them is zero gain."""
     reach = max(0.05, max(max(abs(lift.lower), abs(lift.upper)) for lift in lifts))
     scale, middle = _LIFT_W / 2 / reach, left + _LIFT_W / 2
     _text(root, _MARGIN, top, "What interventions bring: change of the pass rate, with bounds", "heading")
@@ -275,7 +275,7 @@ def _line(root: Element, x1: float, y1: float, x2: float, y2: float, kind: str) 
 
 
 def _width(label: str) -> float:
-    """About how wide a label is drawn; letters of East Asia are square."""
+    """The approximate drawn width of a label; East Asian letters are square."""
     return sum(_CHAR_W * (1.8 if east_asian_width(char) in "WF" else 1) for char in short(label))
 
 
@@ -292,7 +292,7 @@ def _points(share: float) -> str:
 
 
 def _count(n: int) -> str:
-    """1,234 · 12k · 1.2M: what fits a cell."""
+    """A number short enough for a cell: 1,234 · 12k · 1.2M."""
     if n < 10_000:
         return f"{n:,}"
     return f"{n / 1_000:.0f}k" if n < 999_500 else f"{n / 1_000_000:.3g}M"
@@ -302,7 +302,7 @@ def _count(n: int) -> str:
 
 
 class _Tones(NamedTuple):
-    """A scheme. Colours are written out in each rule: not every viewer knows variables."""
+    """A colour scheme. Colours are written out in each rule, as some viewers do not support CSS variables."""
 
     paper: str
     ink: str
@@ -313,7 +313,7 @@ class _Tones(NamedTuple):
     heat: tuple[str, ...]
     turned: str
     turned_from: int
-    """The first colour on which ink is turned round."""
+    """The first colour on which the text colour is inverted."""
 
 
 _LIGHT_TONES = _Tones("#ffffff", "#1f2328", "#5b636d", "#e3e6ea", "#1a7f37", "#b3261e", LIGHT, "#ffffff", 6)

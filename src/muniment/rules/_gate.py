@@ -1,7 +1,7 @@
-"""What a rule must show (RC-18): the gate's tests, the replay of earlier tasks, the canary on real runs. Pure.
+"""The evidence a rule must show (RC-18): gate tests, replay of earlier tasks, canary on real runs. Pure.
 
-A report is recomputed wherever it is relied on: `faults_of` and `holds` trust no `passed` that its own checks and
-outcomes do not bear out.
+Reports are recomputed wherever they are relied on: `faults_of` and `holds` do not trust a `passed` that the report's
+own checks and outcomes do not support.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SHOWN = 5
 
 
 def outcome_of(spec: RegressionTestSpec, graded: Graded, *, vacuous: bool, is_form: bool = False) -> TestOutcome:
-    """What came of a test, as the report keeps it."""
+    """The outcome of a test as stored in the report."""
     plain = {
         "test_id": spec.test_id,
         "test_type": spec.test_type,
@@ -53,7 +53,7 @@ def judge_gate(
     report_id: str,
     now: str,
 ) -> GateReport:
-    """Every check, whether or not an earlier one fails: whoever mends the rule sees all there is to mend."""
+    """Run every check, even after one fails, so that all faults are reported at once."""
     by_id = {outcome.test_id: outcome for outcome in outcomes}
     checks = (
         *_counted(specs, by_id, policy),
@@ -83,7 +83,7 @@ def judge_gate(
 
 
 def holds(report: GateReport) -> bool:
-    """Whether it says that the rule passed, and all that it shows says so too."""
+    """Return whether the report says the rule passed, and its contents agree."""
     checked = bool(report.checks) and all(check.ok for check in report.checks)
     tested = bool(report.outcomes) and all(
         one.ok and one.status == "passed" and not one.vacuous for one in report.outcomes
@@ -92,7 +92,7 @@ def holds(report: GateReport) -> bool:
 
 
 def faults_of(report: GateReport, rule: RuleRecord, policy: GatePolicy) -> tuple[str, ...]:
-    """Why a report does not let this rule through, as it stands and by this policy; none if it does."""
+    """Reasons why the report does not admit this rule in its current form under this policy; empty if it does."""
     needed = {
         "regressions": (policy.regressions_min, lambda one: one.test_type == "regression" and not one.is_micro),
         "cluster counterexamples": (policy.cluster_counterexamples_min, lambda one: one.kind == "cluster"),
@@ -121,7 +121,7 @@ def faults_of(report: GateReport, rule: RuleRecord, policy: GatePolicy) -> tuple
 
 
 def reasons_of(report: GateReport) -> tuple[str, ...]:
-    """The report in lines that a person can read before signing: what fails first, then what held."""
+    """The report as readable lines for a signer: failures first, then passes."""
     ordered = sorted(report.checks, key=lambda check: check.ok)
     lines = [
         f"{'ok' if check.ok else 'FAILS'}: {check.name}: {check.found} (needed {check.needed})" for check in ordered
@@ -138,7 +138,7 @@ def reasons_of(report: GateReport) -> tuple[str, ...]:
 def _counted(
     specs: Sequence[RegressionTestSpec], by_id: dict[str, TestOutcome], policy: GatePolicy
 ) -> tuple[GateCheck, ...]:
-    """Tests that were graded and can fail, by kind; the same assertion of the same task counts once."""
+    """Count tests that were graded and can fail, by kind; the same assertion on the same task counts once."""
     kinds = (
         ("regressions", policy.regressions_min, [one for one in specs if _is_regression(one)]),
         ("cluster counterexamples", policy.cluster_counterexamples_min, [one for one in specs if _is(one, "cluster")]),
@@ -171,12 +171,12 @@ def _counts(outcome: TestOutcome | None) -> bool:
 
 
 def _question_digest(spec: RegressionTestSpec) -> str:
-    """The digest of what a test asks: its task and its assertion."""
+    """Digest of a test's task and assertion."""
     return digest_of([task_of(spec), spec.to_wire().get("assert")])
 
 
 def _check_named(rule: RuleRecord, specs: Sequence[RegressionTestSpec], outcomes: Sequence[TestOutcome]) -> GateCheck:
-    """The tests that the rule names are those that were run, each is of this rule, and no id stands twice."""
+    """Check that the tests named by the rule are exactly those run, all belong to the rule, and ids are unique."""
     ids = [spec.test_id for spec in specs]
     named = {*rule.tests.regression_tests, *rule.tests.counterexample_tests}
     wrong = [
@@ -205,7 +205,7 @@ def _check_outcomes(specs: Sequence[RegressionTestSpec], by_id: dict[str, TestOu
 
 
 def _check_tasks(specs: Sequence[RegressionTestSpec]) -> GateCheck:
-    """A counterexample of the task that the regression was made from is no other example."""
+    """Check that counterexamples use other tasks than the regression: the same task is no new example."""
     tasks = {task_of(spec) for spec in specs if _is_regression(spec)}
     same = [spec.test_id for spec in specs if spec.test_type == "counterexample" and task_of(spec) in tasks]
     return _none("counterexamples are of other tasks", same)
@@ -236,12 +236,12 @@ def _few(several: Iterable[str]) -> str:
 
 
 def rule_digest(rule: RuleRecord) -> str:
-    """Over type, title, body and applicability: not over metrics, evidence, tests, status, version or lifecycle."""
+    """Digest of type, title, body and applicability; not of metrics, evidence, tests, status, version or lifecycle."""
     return digest_of(["rule", rule.type, rule.title, rule.body, rule.applicability.to_wire()])
 
 
 def policy_digest(policy: Record) -> str:
-    """The digest of a policy with its defaults written out: policies that say the same have the same digest."""
+    """Digest of a policy with its defaults filled in, so equal policies have equal digests."""
     return digest_of(policy.model_dump(mode="json"))
 
 
@@ -251,7 +251,7 @@ _TOP = 5
 
 
 class ReplayPair(NamedTuple):
-    """One earlier task, tried with the rule and without: how many answers passed, of so many on each side."""
+    """One earlier task, tried with and without the rule: passes on each side, and answers per side."""
 
     trace_id: str
     with_passed: int
@@ -260,13 +260,13 @@ class ReplayPair(NamedTuple):
 
 
 class CanaryVerdict(NamedTuple):
-    """What to do with a rule on trial, and why."""
+    """The decision on a rule under trial, with reasons."""
 
     decision: Literal["stay", "promote", "rollback", "ended"]
     claim: Decision
     effect: float | None
     bounds: Bounds
-    """Of the effect, at every look."""
+    """Bounds of the effect, valid at every look."""
     runs: int
     reasons: tuple[str, ...]
 
@@ -283,7 +283,8 @@ def judge_replay(
     now: str,
     before: ReplayReport | None = None,
 ) -> ReplayReport:
-    """Matched pairs, judged by the sequential comparison, and by the exact sign test as there is one look at a few.
+    """Judge matched pairs by the sequential comparison, or by the exact sign test when there is a single look at few
+    pairs.
 
     `before` is a replay on other tasks that this one goes on from.
     """
@@ -325,7 +326,7 @@ def judge_replay(
 
 
 def replay_faults(report: ReplayReport | None, rule: RuleRecord, policy: RulePolicy) -> tuple[str, ...]:
-    """Why a replay does not let this rule through; none if it does, or if the policy asks for none."""
+    """Reasons why a replay does not admit this rule; empty if it does, or if the policy requires none."""
     least = policy.gate.replay_pairs_min
     if report is None:
         return (f"no replay; needed {least} tasks or more",) if least else ()
@@ -339,7 +340,7 @@ def replay_faults(report: ReplayReport | None, rule: RuleRecord, policy: RulePol
 
 
 def _tail(losses: int, n: int) -> float:
-    """The chance of so many losses or more among n, were each as likely as a win."""
+    """The probability of at least this many losses among n, if losses and wins are equally likely."""
     return float(sum(comb(n, k) for k in range(losses, n + 1)) / 2**n)
 
 
@@ -357,7 +358,7 @@ def start_canary(
     share: float | None = None,
     bucket_keys: Sequence[str] = (),
 ) -> CanaryPlan:
-    """The plan of a trial; `GateFailed` where gate or replay do not let the rule come so far."""
+    """Plan a trial. Raises `GateFailed` if gate or replay do not permit it."""
     faults = (*faults_of(gate, rule, policy.gate), *replay_faults(replay, rule, policy))
     if faults:
         raise GateFailed(f"{rule.rule_id} may not be tried: {faults[0]}", details={"reasons": list(faults)})
@@ -377,10 +378,10 @@ def judge_canary(
     plan: CanaryPlan,
     joined: Comparison | None = None,
 ) -> CanaryVerdict:
-    """Decide on a trial by the comparison of its two arms alone: it stays until that speaks.
+    """Decide on a trial by the comparison of its two arms alone; it continues until that is conclusive.
 
-    `joined` is the comparison that began with the replay and went on with the same runs. Then a promotion also takes a
-    number of runs of the trial itself that agree, and its own runs are enough to end it.
+    `joined` is the comparison that started with the replay and continued with the same runs. In that case a promotion
+    also needs a minimum number of agreeing runs of the trial itself, and the trial's own runs suffice to end it.
     """
     alone = comparison_of(comparison, policy)
     seen = alone if joined is None else comparison_of(joined, policy)
@@ -396,7 +397,7 @@ def judge_canary(
 
 
 def comparison_of(comparison: Comparison | Mapping[str, Any], policy: CanaryPolicy) -> Comparison:
-    """The comparison, if it was made by this policy's margin and alpha; another's claims are not this one's."""
+    """Use the comparison only if it was made with this policy's margin and alpha."""
     seen = comparison if isinstance(comparison, Comparison) else Comparison.from_wire(dict(comparison))
     if (seen.margin, seen.alpha) != (policy.margin, policy.alpha):
         found = f"margin {seen.margin:g} and alpha {seen.alpha:g}"
@@ -430,7 +431,7 @@ def _decided(
 def _decided_together(
     seen: Comparison, alone: Comparison, runs: int, policy: CanaryPolicy
 ) -> tuple[Literal["stay", "promote", "rollback", "ended"], tuple[str, ...]]:
-    """By the replay and the trial as one comparison: what they have shown holds once enough runs of the trial agree."""
+    """Decide by replay and trial as one comparison, once enough runs of the trial agree."""
     decision, why = _decided(seen, runs, policy)
     if decision != "promote":
         return decision, why
@@ -439,7 +440,7 @@ def _decided_together(
 
 
 def own_runs_lacking(alone: Comparison, policy: CanaryPolicy) -> tuple[str, ...]:
-    """What the runs of a trial lack to bear out what its replay has shown; none where they do."""
+    """Reasons why a trial's own runs do not yet confirm its replay; empty if they do."""
     arms = (("with it", alone.candidate.n), ("without it", alone.baseline.n))
     few = [
         f"needs {policy.runs_min - n} more runs {which}: {n} of {policy.runs_min}"

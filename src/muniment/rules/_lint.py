@@ -1,4 +1,4 @@
-"""Lint (RC-18): errors keep a rule from the gate, warnings do not. It reads words and shape alone."""
+"""Lint (RC-18): errors keep a rule from the gate, warnings do not. It checks wording and shape only."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from muniment.verify.results import parse_bucket_key
 
 
 class Meaning(NamedTuple):
-    """What a code stands for."""
+    """The meaning of a code."""
 
     severity: Literal["error", "warning"]
     says: str
@@ -39,7 +39,7 @@ FINDINGS: Mapping[str, Meaning] = MappingProxyType(
     _all(
         "error",
         {
-            # the words
+            # wording
             "body_empty": "a rule says something",
             "body_too_long": "the body has more tokens than a rule may take of a prompt",
             "title_too_long": "the title has more characters than a title may have",
@@ -57,7 +57,7 @@ FINDINGS: Mapping[str, Meaning] = MappingProxyType(
             "forbidden_pattern": "the policy forbids these words",
             "opaque_text": "a long run of signs that nobody can read",
             "internal_words": "words of the library's own book-keeping, which tell an agent nothing",
-            # where it applies
+            # applicability
             "predicate_invalid": "not a predicate",
             "too_many_predicates": "more predicates than a rule may have",
             "never_holds": "the predicate can never hold",
@@ -85,7 +85,7 @@ FINDINGS: Mapping[str, Meaning] = MappingProxyType(
 
 
 def finding(code: str, path: str, detail: str = "") -> LintFinding:
-    """A finding in the words of its code, and what was found."""
+    """Build a finding from its code's message and a detail."""
     meaning = FINDINGS[code]
     message = f"{meaning.says}: {detail}" if detail else meaning.says
     return LintFinding(code=code, path=path, message=message, severity=meaning.severity)
@@ -95,7 +95,7 @@ def finding(code: str, path: str, detail: str = "") -> LintFinding:
 
 _BUCKETS = "$.applicability.bucket_keys"
 _NAMES = ("domain_tag", "task_family")
-"""Compared in any case where a rule names them, and as they are in a predicate."""
+"""Compared case-insensitively in a rule's applicability, and exactly in a predicate."""
 _AFTER = (
     "cost.",
     "verifier.",
@@ -118,11 +118,11 @@ _OPPOSITE: dict[str, Any] = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": 
 
 
 _READ_BESIDE = frozenset({"constraints"})
-"""What others read of an applicability: micro-regressions are made from its constraints."""
+"""Parts of an applicability read elsewhere: micro-regressions are made from its constraints."""
 
 
 def condition_findings(where: RuleApplicability, predicates_max: int) -> Iterator[LintFinding]:
-    """Predicates, bucket keys, and how wide they leave the rule."""
+    """Check predicates, bucket keys, and how broad they leave the rule."""
     texts = where.predicates or ()
     if len(texts) > predicates_max:
         yield finding("too_many_predicates", PREDICATES, f"{len(texts)}, at most {predicates_max}")
@@ -156,7 +156,7 @@ def _of_one(path: str, predicate: Predicate) -> Iterator[LintFinding]:
 
 
 def _together(predicates: Sequence[Predicate]) -> Iterator[LintFinding]:
-    """What is wrong with conditions of which each may hold, and all together cannot."""
+    """Find conditions that can each hold but not all together."""
     if any(contradiction(predicate) is not None for predicate in predicates):
         return
     parts = tuple(dict.fromkeys(part for predicate in predicates for part in predicate.conjuncts))
@@ -165,7 +165,7 @@ def _together(predicates: Sequence[Predicate]) -> Iterator[LintFinding]:
 
 
 def _against_place(where: RuleApplicability, parsed: Sequence[tuple[str, Predicate]]) -> Iterator[LintFinding]:
-    """Is a part of a predicate false of every run that the domain, the family and the buckets leave?"""
+    """Find predicate parts that are false for every run that the domain, family and buckets allow."""
     known = {"domain_tag": where.domain_tag, "task_family": where.task_family}
     base = {name: value for name, value in known.items() if value}
     places: dict[str | None, dict[str, Any]] = {}
@@ -191,7 +191,9 @@ def _against_place(where: RuleApplicability, parsed: Sequence[tuple[str, Predica
 
 
 def _is_shut(predicate: Predicate, features: dict[str, Any]) -> bool:
-    """Only of parts all of whose features are known: what is missing here may be there in a run."""
+    """Return whether the predicate is false. Only parts whose features are all known count: the rest may be present in
+    a run.
+    """
     parts = [Predicate(node, predicate.schema) for node in predicate.conjuncts]
     known = [part for part in parts if part.fields and features.keys() >= set(part.fields)]
     folded = features | {name: features[name].casefold() for name in _NAMES if name in features}
@@ -203,7 +205,7 @@ def _always_holds(predicate: Predicate) -> bool:
 
 
 def _part_always_holds(part: Predicate) -> bool:
-    """True whatever the run, or of alternatives that leave nothing out: their opposites contradict each other."""
+    """Return whether it is true for every run, as with alternatives whose negations contradict each other."""
     if _is_constant(part, Truth.TRUE):
         return True
     if not isinstance(part.tree, Junction) or part.tree.op != "||":
@@ -226,11 +228,11 @@ def _opposite(node: Node) -> Node:
 
 
 class Checks(NamedTuple):
-    """What other rooms know of texts, handed in."""
+    """Text checks provided by other rooms."""
 
     reads_like_instructions: Callable[[str], bool]
     find_secret: Callable[[str], str | None]
-    """The kind of secret that a text holds, if it holds one."""
+    """The kind of secret in a text, if any."""
     forbidden: tuple[str, ...] = ()
 
 
@@ -246,7 +248,7 @@ _HIDDEN = frozenset(
         *range(0xE0000, 0xE1000),
     ]
 )
-"""Zero width, bidirectional, invisible, variation selectors, tags."""
+"""Zero-width, bidirectional and invisible characters, variation selectors, tags."""
 _JOINING = frozenset("\u200c\u200d\ufe0e\ufe0f")
 _PLAIN = frozenset("\n\t")
 _LOOKS = str.maketrans(
@@ -318,7 +320,7 @@ _INTERNAL = lazy_pattern(
     r"|arg:[\w.-]{1,80}=|check:(?:made|none|last)\b|error:left\b)"
     r"|\b(?:trace|run|evt|event|rule|tac|tactic|mem|draft|test|gate|replay|prm|canary|fold|plan|fc)_[0-9a-f]{12,64}\b"
 )
-"""Steps of ours that are no tool (`say`), features as they are counted (`first:search`), and ids."""
+"""Internal steps that are not tools (`say`), feature names (`first:search`), and ids."""
 _SAID = ("$.title", "$.body")
 _NEGATED = lazy_pattern(
     r"(?:\b(?:do\s{1,4}not|don['’]t|never|must\s{1,4}not|should\s{1,4}not|avoid|without)\b[^.;:\n]{0,40})$"
@@ -326,7 +328,7 @@ _NEGATED = lazy_pattern(
 
 
 def word_findings(path: str, text: str, checks: Checks) -> Iterator[LintFinding]:
-    """What is wrong with one text of a rule."""
+    """Problems in one text of a rule."""
     looks = as_it_looks(text)
     lowered = looks.lower()
     yield from _disguises(path, text)
@@ -372,7 +374,7 @@ def _disguises(path: str, text: str) -> Iterator[LintFinding]:
 
 
 def _is_hidden(before: str, char: str) -> bool:
-    """Emoji, and scripts that need them, join by signs that hide text elsewhere."""
+    """Return whether the character hides text. Emoji, and scripts that need them, legitimately use such joiners."""
     if char in _JOINING and not before.isascii():
         return ord(before) in _HIDDEN and before + char != "\ufe0f\u200d"
     return ord(char) in _HIDDEN or category(char) in ("Co", "Cs")
@@ -393,12 +395,12 @@ def _links(path: str, lowered: str) -> Iterator[LintFinding]:
 
 
 def _cheat(lowered: str) -> str | None:
-    """Advice to cheat; not a warning against it."""
+    """Find advice to cheat, except in a warning against it."""
     return _unless_warned(_GAMES, lowered)
 
 
 def _unless_warned(pattern: re.Pattern[str], lowered: str) -> str | None:
-    """What the pattern finds, where it is not warned of."""
+    """The text matched by the pattern, unless it is part of a warning."""
     for found in pattern.finditer(lowered):
         if _NEGATED.search(lowered[max(0, found.start() - 60) : found.start()]) is None:
             return found[0]
@@ -414,7 +416,7 @@ def _character_name(char: str) -> str:
 
 _PREDICATES_MAX, _TITLE_CHARS_MAX = 16, 200
 _CHARS_MAX = 20_000
-"""Of a text that is looked at further: a longer one is refused for its length."""
+"""Longer texts are refused for their length and not examined further."""
 
 
 def lint_rule(
@@ -424,7 +426,7 @@ def lint_rule(
     reads_like_instructions: Callable[[str], bool],
     find_secret: Callable[[str], str | None],
 ) -> tuple[LintFinding, ...]:
-    """Everything that is wrong with a rule, in a fixed order; empty where nothing is. `FINDINGS` names the codes."""
+    """All findings on a rule, in a fixed order. `FINDINGS` lists the codes."""
     checks = Checks(reads_like_instructions, find_secret, policy.forbidden)
     return (
         *_sizes(record, policy, count_tokens),
@@ -435,7 +437,7 @@ def lint_rule(
 
 
 def is_clean(findings: tuple[LintFinding, ...]) -> bool:
-    """No errors; warnings may be."""
+    """Return whether there are no errors; warnings are allowed."""
     return all(one.severity != "error" for one in findings)
 
 

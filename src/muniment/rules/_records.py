@@ -1,4 +1,4 @@
-"""Records of rules, of what moves them, and of routes."""
+"""Records of rules, their changes, and routes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RuleAction = Literal["submit", "canary", "promote", "retire", "rollback", "publi
 
 
 class RuleUse(Record):
-    """One judged run of a rule: a projection of the run's log, nothing of what was said."""
+    """One judged run of a rule: a projection of the run's log, without any of its text."""
 
     trace_id: IdText
     rule_id: IdText
@@ -25,16 +25,16 @@ class RuleUse(Record):
     bucket_key: Absent[str] = None
     passed: bool
     confirmed: bool
-    """Passed, and its outcome is OK."""
+    """It passed, and its outcome is OK."""
     violated: bool = False
-    """Broke a constraint that was checked."""
+    """It broke a checked constraint."""
     attempts: Count = 1
     cluster_id: Absent[str] = None
     judge: Absent[str] = None
-    """The kind of judge that ran it; absent where nothing was run, or a verifier of the caller's spoke."""
+    """The kind of judge; absent if nothing was run or the caller's verifier judged."""
     cost: Number = 0
     x_digest: Absent[str] = None
-    """Of the task: runs of the same task are matched by it."""
+    """Digest of the task, by which runs of the same task are matched."""
     at: str
 
 
@@ -48,7 +48,7 @@ class LintFinding(Record):
 
 
 class TestOutcome(Record):
-    """What came of one test of a rule."""
+    """The outcome of one test of a rule."""
 
     __test__ = False  # not a pytest class
 
@@ -59,20 +59,22 @@ class TestOutcome(Record):
     status: Literal["passed", "failed", "error", "timeout", "not_graded"]
     ok: bool
     vacuous: bool = False
-    """Passes whatever the output is, so it says nothing."""
+    """Passes on any output, so it shows nothing."""
     is_form: Absent[bool] = None
-    """A small test that no answer which failed has ever broken: it asks for a form, and does not count."""
+    """A small test that no failed answer has ever broken: it only checks form and does not count."""
     by: Absent[Literal["verifier"]] = None
-    """Who judged, where it was not the test's own assertion: the caller's verifier."""
+    """The judge, if not the test's own assertion: the caller's verifier."""
     passes: Absent[Count] = None
-    """Of a task that the verifier judged: answers with the rule that passed; it is asked until one does."""
+    """For a task judged by the verifier: the number of passing answers with the rule. Asking stops at the
+    first pass.
+    """
     asked: Absent[Count] = None
-    """Answers that it was asked for with the rule."""
+    """The number of answers requested with the rule."""
     message: str = ""
 
 
 class GateCheck(Record):
-    """One thing the gate asks for."""
+    """One requirement of the gate."""
 
     name: NonEmpty
     ok: bool
@@ -81,12 +83,12 @@ class GateCheck(Record):
 
 
 class GateReport(Record):  # RC-18
-    """Whether a rule passed its tests."""
+    """The result of a rule's tests."""
 
     report_id: IdText
     rule_id: IdText
     rule_digest: str
-    """Of what the rule says and where it applies: a rule that is changed goes through the gate again."""
+    """Digest of the rule's wording and applicability: a changed rule goes through the gate again."""
     passed: bool
     checks: Items[GateCheck]
     outcomes: Items[TestOutcome] = ()
@@ -96,30 +98,32 @@ class GateReport(Record):  # RC-18
 
 
 class ReplayReport(Record):
-    """Earlier tasks run again, each with the rule and without it."""
+    """A replay of earlier tasks, with and without the rule."""
 
     report_id: IdText
     rule_id: IdText
     rule_digest: str
     pairs: Count
-    """Answers with the rule, and as many without; of a task that was asked more than once there are several."""
+    """Answers with the rule, each paired with one without; a task asked repeatedly contributes several."""
     with_passes: Count
     without_passes: Count
     effect: Absent[Number] = None
     decision: Literal["better", "not_harmful", "harmful", "undecided"]
     passed: bool
-    """Not shown to be harmful, and enough was tried."""
+    """Not shown to be harmful, on enough tasks."""
     comparison: JsonObject = Field(default_factory=dict)
     trace_ids: Items[IdText] = ()
-    """The runs whose tasks were taken."""
+    """The runs whose tasks were used."""
     continues: Absent[IdText] = None
-    """The report that it goes on from: its figures hold that one's too."""
+    """The report that this one continues; its figures are included."""
     notes: str = ""
     created_at: str
 
 
 class PromotionReport(Record):
-    """Why a rule was made active, taken back or kept waiting. A person signs it, or a policy allows it by name."""
+    """The evidence for making a rule active, rolling it back or keeping it waiting. Signed by a person, or allowed by a
+    named policy.
+    """
 
     report_id: IdText
     rule_id: IdText
@@ -131,50 +135,50 @@ class PromotionReport(Record):
     comparison: JsonObject = Field(default_factory=dict)
     decision: Absent[Literal["better", "not_harmful", "harmful", "undecided"]] = None
     counts_replay: Absent[bool] = None
-    """The comparison goes on from the replay's: its first pairs are those of the report that is named."""
+    """The comparison continues the replay's: its first pairs are those of the named report."""
     judges: Absent[dict[str, Count]] = None
-    """Runs of the comparison that passed, by the kind of judge; `own` is a verifier of the caller's."""
+    """Passing runs of the comparison, by kind of judge; `own` is the caller's verifier."""
     reasons: Items[str]
     signed_by: Absent[NonEmpty] = None
     allowed_by: Absent[NonEmpty] = None
-    """The policy that let it happen with no signature."""
+    """The policy that allowed it without a signature."""
     created_at: str
 
 
 class AdvancedRule(Record):
-    """How far a draft or a rule came, and what it lacks to go on."""
+    """The progress of a draft or a rule, and what it still lacks."""
 
     rule_id: Absent[IdText] = None
-    """Absent of a draft that was refused."""
+    """Absent for a refused draft."""
     draft_id: Absent[IdText] = None
-    """Of a draft that was submitted, or refused, just now."""
+    """The id of a draft that was just submitted or refused."""
     title: str = ""
     before: str
-    """Its stage: `draft` before it was submitted, then those of a rule."""
+    """The stage before: `draft` if not yet submitted, else a rule's stage."""
     after: str
-    """Its stage now; `refused` of a draft that may not be submitted."""
+    """The stage now; `refused` for a draft that may not be submitted."""
     done: Items[str] = ()
     missing: Items[str] = ()
-    """What it lacks, with numbers; empty where it is active, retired or only has to be signed for."""
+    """Missing evidence, with numbers; empty if it is active, retired or only awaits a signature."""
     ready: Absent[str] = None
-    """Where it only has to be signed for: with what."""
+    """If it only awaits a signature: the evidence for it."""
     calls: Count = 0
-    """Of the agent."""
+    """Agent calls."""
 
 
 class AdvanceReport(Record):
-    """What `advance` did with each draft and rule of a bank."""
+    """The result of `advance` for each draft and rule of a bank."""
 
     rules: Items[AdvancedRule] = ()
     calls: Count = 0
-    """Of the agent, for all rules together."""
+    """Agent calls for all rules together."""
     calls_max: Count
     is_spent: bool = False
-    """Something was left undone because the calls were spent: the next call of `advance` goes on from there."""
+    """Work remains because the call budget ran out: the next `advance` continues there."""
 
     @property
     def text(self) -> str:
-        """The report in lines that a person reads."""
+        """The report as readable lines."""
         lines = []
         for one in self.rules:
             moved = one.after if one.before == one.after else f"{one.before} → {one.after}"
@@ -187,7 +191,7 @@ class AdvanceReport(Record):
 
 
 class RulebookChange(Record):
-    """A rule's record, from one version to the next; 0 where there was none."""
+    """A change of a rule's record between versions; 0 if it did not exist."""
 
     rule_id: IdText
     before: Count
@@ -195,23 +199,23 @@ class RulebookChange(Record):
 
 
 class RulebookRevision(Record):
-    """The rulebook of a bank, changed. The newest revision is the rulebook in force."""
+    """A change of a bank's rulebook. The newest revision is in force."""
 
     revision: Count
     action: RuleAction
     changes: Items[RulebookChange]
     names: Items[str] = ()
-    """Digests of the families and domains whose rules changed."""
+    """Digests of the families and domains with changed rules."""
     report_id: Absent[IdText] = None
     restores: Absent[Count] = None
-    """Of a rollback: the revision that is in force again."""
+    """For a rollback: the revision put back in force."""
     signed_by: Absent[NonEmpty] = None
     reason: str = ""
     created_at: str
 
 
 class RefusedRule(Record):
-    """A rule that was not selected, and why."""
+    """A rule that was not selected, with the reason."""
 
     rule_id: IdText
     version: str
@@ -224,13 +228,15 @@ class RefusedRule(Record):
 Tier = Literal["hot", "probe", "full"]
 TIERS: tuple[Tier, ...] = ("hot", "probe", "full")
 Pressure = Literal["none", "mild", "strong", "severe"]
-"""mild: no synthesis. strong: and the fewest full attempts. severe: no full ones; probes where the impact is high."""
+"""mild: no synthesis. strong: also the fewest full attempts. severe: no full attempts; probes only for high impact."""
 Zone = Literal["unknown", "deadzone", "hard", "frontier", "good", "easy"]
-"""Where a bucket is: too few runs; more would be wasted; below, within, above the frontier; easy."""
+"""The zone of a bucket: unknown (too few runs), dead zone (more is wasted), below, within or above the
+frontier, easy.
+"""
 
 
 class RouteReason(Record):
-    """Why, as a stable code, in words, with the figures it rests on."""
+    """A reason as a stable code, in words, with its figures."""
 
     code: NonEmpty
     words: str
@@ -238,69 +244,69 @@ class RouteReason(Record):
 
 
 class RouteRequest(Record):
-    """A task before money is spent on it; and a first attempt at it, where one was made."""
+    """A task to be routed, with the first attempt at it if one was made."""
 
     bucket_key: Absent[str] = None
     impact: Level = "med"
     verdict: Absent[Verdict] = None
-    """Of the attempt that was made; absent: none was."""
+    """Verdict on the attempt; absent if none was made."""
     outcome: Absent[Outcome] = None
     reason_codes: Items[str] = ()
     violated: Items[str] = ()
     repairs: Count = 0
-    """Repairs that were tried already."""
+    """Repairs already tried."""
     cluster_id: Absent[str] = None
     cluster_hits: Count = 0
-    """How often the failure came up in the window."""
+    """Occurrences of the failure in the window."""
     utility_change: Number = 0
-    """Of the rules' utility, lately; below 0 where it falls."""
+    """Recent change of the rules' utility; negative if it falls."""
     rules_changed: bool = False
     pressure: Pressure = "none"
     cost_max: Absent[Number] = None
-    """What the task may still cost, in the unit its runs are logged in."""
+    """The remaining budget for the task, in the unit its runs are logged in."""
     can_synth: bool = True
 
 
 class Rung(Record):
-    """Up to `k` attempts of a tier, one after another until one passes."""
+    """Up to `k` attempts of a tier, made one after another until one passes."""
 
     tier: Tier
     mode: RunMode
     k: Count
     cost: Number
-    """Of one attempt."""
+    """Cost of one attempt."""
 
 
 class RouteDecision(Record):
-    """How a task is to be tried: where to begin, how far to go, and why."""
+    """A plan for trying a task: the first tier, the further rungs, and the reasons."""
 
     action: Literal["run", "repair", "stop", "escalate"]
     tier: Absent[Tier] = None
-    """Where it begins; absent where nothing is run."""
+    """The first tier; absent if nothing is run."""
     mode: Absent[RunMode] = None
     k: Count = 0
     rungs: Items[Rung] = ()
-    """From the first on: the next one is reached when none of the last one's attempts passed."""
+    """In order; a rung is reached when no attempt of the previous one passed."""
     synth: bool = False
     scale: bool
-    """Whether it is worth more than a plain attempt (`should_scale`)."""
+    """The task is worth more than a plain attempt (`should_scale`)."""
     zone: Zone
     impact: Level
     pass_rate: Number
-    """Of a first attempt in the bucket: (passes + 1) / (runs + 2)."""
+    """Pass rate of a first attempt in the bucket: (passes + 1) / (runs + 2)."""
     can_confirm: bool = True
-    """Whether passes of the bucket have ever been confirmed by execution, as far as is known."""
+    """Passes of the bucket have been confirmed by execution before, as far as known."""
     repairs_left: Count = 0
     cost_max: Number = 0
-    """If every attempt fails."""
+    """Cost if every attempt fails."""
     recurs: bool = False
     runs_missing: Count = 0
-    """Judged runs that the numbers still lack."""
+    """Judged runs still needed for reliable numbers."""
     reasons: Items[RouteReason]
 
 
 class Rate(Record):
-    """A share of runs with its Wilson interval; `unknown` where there are too few."""
+    """A share of runs with its Wilson interval; `unknown` if there are too few."""
 
     n: Count
     count: Count
@@ -312,19 +318,19 @@ class Rate(Record):
 
 
 class ClusterCount(Record):
-    """How often one failure came up."""
+    """Occurrences of one failure."""
 
     cluster_id: str
     count: Count
     share: Number
-    """Of all judged runs."""
+    """Share of all judged runs."""
     recurs: bool
     sign: Absent[str] = None
-    """How the failure shows, where nobody named it and it was read off the runs."""
+    """The visible sign of the failure, read off the runs if the cluster has no name."""
 
 
 class Observables(Record):  # RC-04
-    """How often outcomes stay unknown, formats break and failures recur, over a window and a bucket."""
+    """Rates of unknown outcomes, broken formats and recurring failures, over a window and a bucket."""
 
     bucket_key: Absent[str] = None
     start: Absent[str] = None
@@ -338,22 +344,20 @@ class Observables(Record):  # RC-04
     insufficient_evidence_rate: Rate
     overinject_rate: Rate
     unknown_by_execution: Rate
-    """Of the runs whose outcome is UNKNOWN, those where nothing could be executed."""
+    """Share of UNKNOWN runs in which nothing could be executed."""
     unknown_by_evidence: Rate
-    """Of the runs whose outcome is UNKNOWN, those where what is said is not shown, though execution was not what
-    failed.
-    """
+    """Share of UNKNOWN runs whose claims lack evidence, though execution did not fail."""
     cluster_recurrence: Items[ClusterCount] = ()
     clustered: Count = 0
     """Runs that belong to a cluster."""
     unjudged: Count = 0
-    """Runs that nobody judged: they are counted nowhere else."""
+    """Runs without a verdict; not counted anywhere else."""
     uncounted: Count = 0
-    """Of the runs that belong to a cluster, those of clusters beyond the number that is counted."""
+    """Clustered runs whose cluster is beyond the number counted."""
 
 
 class RateReport(Record):
-    """The observables of a window, what they ask for, and how each bucket fares."""
+    """The observables of a window, the resulting advice, and the figures of each bucket."""
 
     observables: Observables
     advice: Items[RouteReason]

@@ -1,4 +1,4 @@
-"""CandidateSelect (RC-15): the rules that a run gets, why these, and why not the others. Pure."""
+"""CandidateSelect (RC-15): select the rules for a run, and explain why each was or was not selected. Pure."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ RefusalCode = Literal[
     "baseline",
     "max_rules",
 ]
-"""Why a rule is not selected; of several reasons the first."""
+"""The reason a rule is not selected; of several, the first."""
 
 PREDICATES = "$.applicability.predicates"
 _DOMAIN_WIDE = frozenset({"domain_tag"})
@@ -66,7 +66,7 @@ _DOMAIN_WIDE = frozenset({"domain_tag"})
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RulePlace:
-    """Where rules apply. Rules of one place share it, so that a run is asked once for all of them."""
+    """The conditions under which rules apply. Shared by rules with equal conditions, so that a run is checked once."""
 
     domain_tag: str | None
     task_family: str | None
@@ -75,17 +75,17 @@ class RulePlace:
     buckets: frozenset[str]
     predicates: tuple[Predicate, ...]
     fault: str | None
-    """Why its predicates cannot be asked: such rules apply nowhere."""
+    """The error in its predicates, if any; such rules apply nowhere."""
 
     @property
     def is_domain_wide(self) -> bool:
-        """A whole domain, or wider."""
+        """Applies to a whole domain, or wider."""
         named = self.family is None and not self.buckets
         return named and all(_DOMAIN_WIDE.issuperset(predicate.fields) for predicate in self.predicates)
 
 
 class Published(NamedTuple):
-    """A pass rate as a rule's record has it."""
+    """A pass rate as published in a rule's record."""
 
     p_hat: float | None
     p_lb95: float | None
@@ -93,7 +93,7 @@ class Published(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A rule with what selection reads of it."""
+    """A rule with the fields that selection reads."""
 
     memory: StoredMemory
     rule: RuleRecord
@@ -104,24 +104,24 @@ class Candidate(NamedTuple):
     rate: Published
     bucket_rates: Mapping[str, Published]
     inert: tuple[RefusalCode, str] | None
-    """Why it acts in no run, as a code and in words."""
+    """The reason it applies to no run, as a code and in words."""
     is_timed: bool
-    """It may have run out, or be on trial in some buckets alone: to be looked at in each run."""
+    """It may have expired, or be on trial in certain buckets only, so it is checked for each run."""
     mode: InjectionMode
     line: str
-    """What a prompt gets of it."""
+    """The line in the prompt."""
     tokens: int
     words: Counter[str]
     word_set: frozenset[tuple[str, int]]
-    """`words` as one value: rules that are equal in it say the same words."""
+    """`words` as one hashable value: rules with equal sets use the same words."""
     overrides: frozenset[str]
-    """Rules that it is an exception to: a run that has it does without them."""
+    """Rules that it is an exception to: a run that gets it does not get them."""
     order: tuple[float, str, str, str]
-    """What decides between rules of one score: rank, id, version, level."""
+    """Tie-breaker between rules of equal score: rank, id, version, level."""
 
 
 def compile_rule(memory: StoredMemory, count_tokens: CountTokens) -> Candidate:
-    """Raises `InvalidInput` where the bank holds something else than this rule under its id."""
+    """Prepare a rule for selection. Raises `InvalidInput` if the memory is not this rule."""
     rule = RuleRecord.from_wire(memory.record)
     if rule.rule_id != memory.id:
         raise InvalidInput(f"the rule {rule.rule_id!r:.60} is kept under the id {memory.id!r:.60}", path="$.rule_id")
@@ -161,7 +161,7 @@ def _is_text(value: Any) -> bool:
 
 
 def stage_of(memory: StoredMemory) -> RuleStage:
-    """The stage as it is told, if the record's own status agrees; a rule of which the two differ is a draft."""
+    """The stage in the lifecycle, if the record's own status agrees; otherwise the rule counts as a draft."""
     status = memory.record.get("status")
     if memory.status in ("retired", "pruned") or status == "retired" or memory.stage == "retired":
         return "retired"
@@ -179,7 +179,7 @@ def _inert(memory: StoredMemory, stage: RuleStage) -> tuple[RefusalCode, str] | 
 
 
 def _mode(memory: StoredMemory, rule: RuleRecord, place: RulePlace, stage: RuleStage) -> InjectionMode:
-    """A guard of the system holds for a domain or wider, is active, and was learnt: nobody can submit one."""
+    """A system guard covers a domain or wider, is active, and was learned: nobody can submit one."""
     if memory.layer == "user":
         return "inline"
     is_guard = rule.type == "GuardrailRule" and stage == "active" and place.is_domain_wide
@@ -187,12 +187,12 @@ def _mode(memory: StoredMemory, rule: RuleRecord, place: RulePlace, stage: RuleS
 
 
 def rule_line(body: str) -> str:
-    """One item of a list, its further lines indented; it ends its own line."""
+    """One list item, with further lines indented so that they stay part of it."""
     return "- " + "\n  ".join(body.strip().splitlines()) + "\n"
 
 
 def _published(found: RuleMetrics | PassEstimate) -> Published:
-    """Rates as rates, whatever somebody wrote there."""
+    """Published rates, validated, as records may hold anything."""
     if isinstance(found, RuleMetrics):
         rate, bound, runs = found.pass_p_hat, found.pass_p_lb95, found.pass_p_K
     else:
@@ -224,7 +224,7 @@ _TYPES: tuple[RuleType, ...] = get_args(RuleType)
 
 
 class RuleRequest(NamedTuple):
-    """A request with what is known of the run."""
+    """A request with the known facts about the run."""
 
     request: CandidateSelectRequest
     domain_tag: str | None
@@ -232,7 +232,7 @@ class RuleRequest(NamedTuple):
     bucket_key: str | None
     impact: Level | None
     features: Mapping[str, Any]
-    """What predicates are asked of."""
+    """The features that predicates are evaluated on."""
     run_id: str
     now: str
 
@@ -246,7 +246,7 @@ class RuleRequest(NamedTuple):
         task_family: str | None = None,
         features: Mapping[str, Any] | None = None,
     ) -> RuleRequest:
-        """What the request says of the run, the bucket filling in what its context leaves open."""
+        """Build the request for a run; the bucket fills in what its context leaves open."""
         context = request.context
         impact, clarity = (context.impact_level, context.user_clarity) if context is not None else (None, None)
         domain = context.domain_tag if context is not None else None
@@ -254,7 +254,7 @@ class RuleRequest(NamedTuple):
             try:
                 bucket = parse_bucket_key(request.bucket_key)
                 impact, domain, clarity = impact or bucket.impact, domain or bucket.domain, clarity or bucket.clarity
-            except InvalidInput:  # a bucket of the caller's own: nothing but its name is known
+            except InvalidInput:  # a custom bucket: only its name is known
                 pass
         known = {
             "bucket_key": request.bucket_key,
@@ -268,7 +268,7 @@ class RuleRequest(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """A rule that was not selected, with a code that stays and words."""
+    """A rule that was not selected, with a stable code and words."""
 
     candidate: Candidate
     code: RefusalCode
@@ -276,7 +276,7 @@ class Refusal(NamedTuple):
 
 
 def applying_to(candidates: Iterable[Candidate], asked: RuleRequest) -> tuple[list[Candidate], list[Refusal]]:
-    """The rules that apply to a run, and why the others do not."""
+    """Split candidates into rules that apply to a run and refusals."""
     constraints = asked.request.constraints
     types = _TYPES if constraints is None else constraints.allow_types
     here = _Here(asked)
@@ -302,7 +302,7 @@ def applying_to(candidates: Iterable[Candidate], asked: RuleRequest) -> tuple[li
 
 
 class _Here:
-    """What is known of the run that rules are to apply to."""
+    """The known facts about the run that rules are matched against."""
 
     def __init__(self, asked: RuleRequest) -> None:
         self._domain, self._family = name_key(asked.domain_tag), name_key(asked.task_family)
@@ -311,7 +311,7 @@ class _Here:
         self._truths: dict[str, Truth] = {}
 
     def refusal(self, place: RulePlace) -> tuple[RefusalCode, str] | None:
-        """Why rules of this place do not apply, as a code and in words; None where they do."""
+        """The reason rules of this place do not apply, as a code and in words; None if they do."""
         if place.domain is not None and place.domain != self._domain:
             return "other_domain", f"for the domain {place.domain_tag}; the run's is {self._domain or 'unknown'}"
         if place.family is not None and place.family != self._family:
@@ -329,7 +329,7 @@ class _Here:
         return None
 
     def is_past(self, candidate: Candidate) -> tuple[RefusalCode, str] | None:
-        """Has it run out, or is its trial held elsewhere?"""
+        """Refuse a rule that has expired, or whose trial is in other buckets."""
         if has_expired(candidate.memory, self._now):
             return "expired", f"ran out at {candidate.memory.expires_at}"
         plan = candidate.memory.canary if candidate.stage == "canary" else None
@@ -345,20 +345,20 @@ _DEBIAS_FLOOR, _DEBIAS_MAX = 0.05, 4
 _NOVELTY_N = 10
 _MIDDLE = 0.5
 _DIGITS = 6
-"""Scores that agree to so many digits are equal, and the rank decides."""
+"""Scores equal to this many digits are ties, decided by rank."""
 
 
 class PublishedRate(NamedTuple):
-    """How a rule does, as it was published. Thin samples say nothing: `rate` is None, however they went."""
+    """A rule's published performance. `rate` is None for thin samples, whatever they show."""
 
     rate: float | None
     runs: int
     bucket_key: str | None
-    """The bucket it was counted in; None: over all."""
+    """The bucket it was counted in; None: all runs."""
 
 
 class Scoring:
-    """The scores of rules in one run. A run of high impact reads the lower bounds of pass rates."""
+    """Scores of rules in one run. A run of high impact uses the lower bounds of pass rates."""
 
     def __init__(self, policy: RulePolicy, bucket_key: str | None, *, is_high: bool) -> None:
         self._policy = policy.select
@@ -383,7 +383,7 @@ class Scoring:
         return round(score, _DIGITS)
 
     def published(self, candidate: Candidate) -> PublishedRate:
-        """The published rate of the run's bucket or, where that is thin, over all."""
+        """The published rate in the run's bucket, or over all runs if that is thin."""
         key, thin_n, is_high = self._bucket_key, self._thin_n, self._is_high
         if candidate.bucket_rates and key is not None and (found := candidate.bucket_rates.get(key)) is not None:
             p_hat, bound, runs = found
@@ -395,20 +395,20 @@ class Scoring:
         return PublishedRate(rate if runs >= thin_n else None, runs, None)
 
     def debias(self, published: PublishedRate) -> float | None:
-        """What the rate is weighed by; None where it is not."""
+        """The debias weight of the rate; None if it is not weighted."""
         if not self._policy.debias or published.rate is None:
             return None
         return self._weight(published.rate)
 
     def novelty(self, published: PublishedRate) -> float:
-        """What is added for having hardly been used."""
+        """The bonus for a rarely used rule."""
         policy = self._policy
         if not policy.novelty_weight or published.runs >= _NOVELTY_N:
             return 0.0
         return policy.novelty_weight * (1 - published.runs / _NOVELTY_N)
 
     def reasons(self, candidate: Candidate) -> list[str]:
-        """Why it scores what it scores, part by part."""
+        """The parts of the score, in words."""
         place = candidate.place
         published = self.published(candidate)
         said = []
@@ -442,7 +442,7 @@ class Scoring:
         return self._worth(published.rate) - self._middle
 
     def _worth(self, rate: float) -> float:
-        """The rate or, with debias, the rate over how often it passes: nearly level, and still never upside down."""
+        """The rate, or with debias the rate divided by how often it passes: almost level, but never reversed."""
         return rate * self._weight(rate) if self._policy.debias else rate
 
     def _weight(self, rate: float) -> float:
@@ -453,7 +453,7 @@ class Scoring:
 
 
 def in_arm(canary_id: str, run_id: str, share: float) -> bool:
-    """Is this run among the `share` of runs that the trial draws? The same answer for ever, and no other trial's."""
+    """Return whether the trial draws this run into its `share`. Deterministic, and independent of other trials."""
     if not 0 <= share <= 1:
         raise InvalidInput(f"a share of {share!r}", hint="from 0 to 1")
     drawn = digest(f"{canary_id}\n{run_id}".encode("utf-8", "surrogatepass"))
@@ -471,29 +471,29 @@ _ARM_WORDS: dict[Arm, str] = {"active": "in force", "canary": "on trial in this 
 
 
 class Selected(NamedTuple):
-    """The answer, and what a run and a reader need beside it."""
+    """The response, with what the run and a reader need besides it."""
 
     response: CandidateSelectResponse
     arms: tuple[RuleArm, ...]
     refusals: tuple[Refusal, ...]
     lines: tuple[str, ...]
-    """What the prompt gets of each selected rule, in their order."""
+    """The prompt line of each selected rule, in order."""
     tokens: int
 
     @property
     def refused(self) -> tuple[RefusedRule, ...]:
-        """Every rule that was not selected, by id. Made when it is asked for: there may be thousands."""
+        """Every rule that was not selected, by id. Computed on demand: there may be thousands."""
         made = [_refused(each) for each in self.refusals]
         return tuple(sorted(made, key=lambda one: (one.rule_id, one.version, one.code)))
 
     @property
     def text(self) -> str:
-        """What goes into the prompt, guards first; nothing where no rule was chosen."""
+        """The text for the prompt, guards first; empty if no rule was chosen."""
         return f"{_HEADING}\n{''.join(self.lines)}".rstrip("\n") if self.lines else ""
 
 
 def select_rules(candidates: Iterable[Candidate], asked: RuleRequest, policy: RulePolicy) -> Selected:
-    """The rules for a run."""
+    """Select the rules for a run."""
     applying, refusals = applying_to(candidates, asked)
     scoring = Scoring(policy, asked.bucket_key, is_high=asked.impact == "high")
     applying, overridden = _without_overridden(applying, asked, policy)
@@ -513,7 +513,7 @@ def select_rules(candidates: Iterable[Candidate], asked: RuleRequest, policy: Ru
 def _without_overridden(
     applying: Sequence[Candidate], asked: RuleRequest, policy: RulePolicy
 ) -> tuple[list[Candidate], list[Refusal]]:
-    """The rules, but for those that another one, which this run has, is an exception to."""
+    """Drop rules that have an exception among the rules of this run."""
     by = {
         rule_id: each.rule.rule_id
         for each in applying
@@ -528,11 +528,11 @@ def _without_overridden(
     return [each for each in applying if each.rule.rule_id not in by] if by else list(applying), gone
 
 
-# -- which of them the run gets -----------------------------------------------------------------------
+# -- choice of rules ----------------------------------------------------------------------------------
 
 
 def _best_first(applying: Sequence[Candidate], scoring: Scoring) -> Iterator[Candidate]:
-    """Rules in the order of choice, as far as anybody asks; their place decides only where a rule comes twice."""
+    """Yield rules in order of preference, lazily; their place only decides between duplicates of a rule."""
     queue = [(_turn(each), -scoring.value(each), each.order, place) for place, each in enumerate(applying)]
     heapify(queue)
     while queue:
@@ -542,7 +542,7 @@ def _best_first(applying: Sequence[Candidate], scoring: Scoring) -> Iterator[Can
 def _choose(
     ordered: Iterator[Candidate], applying: Sequence[Candidate], asked: RuleRequest, policy: RulePolicy
 ) -> tuple[_Taken, list[RuleArm], list[Refusal]]:
-    """Down the list while there is room; what is left out by its arm takes none."""
+    """Choose in order while there is room; a rule left out by its arm takes up none."""
     constraints, choice = asked.request.constraints, policy.select
     room = max(0, choice.max_rules if constraints is None else constraints.max_rules)
     left = choice.tokens_max
@@ -574,7 +574,7 @@ def _choose(
 
 
 class _Taken:
-    """The rules chosen so far, what is like one of them, and how alike they are themselves."""
+    """The rules chosen so far, with caches of their similarity."""
 
     def __init__(self, near: float) -> None:
         self.rules: list[Candidate] = []
@@ -584,7 +584,7 @@ class _Taken:
         self._pairs: list[float] = []
 
     def like(self, candidate: Candidate) -> Candidate | None:
-        """The chosen rule that is nearly the same; words that were found so once are so again."""
+        """Find the chosen rule that is nearly the same; results are cached by words."""
         found = self._known.get(candidate.word_set)
         if found is not None:
             return found
@@ -598,7 +598,7 @@ class _Taken:
         return None
 
     def add(self, candidate: Candidate) -> None:
-        """Choose a rule, of which it was just asked whether it is like another."""
+        """Choose a rule that `like` was just called with."""
         self.rules.append(candidate)
         self._pairs += self._last
 
@@ -609,12 +609,12 @@ class _Taken:
 
 
 def _turn(candidate: Candidate) -> int:
-    """Guardrails first, and no number of guardrails that people submit crowds out one that was learnt."""
+    """Order guardrails first; submitted guardrails cannot crowd out a learned one."""
     return 2 if not candidate.is_guardrail else int(candidate.is_users)
 
 
 def _arm(candidate: Candidate, run_id: str, policy: CanaryPolicy) -> Arm:
-    """Guardrails and what a person asked for are never held out."""
+    """Choose the arm. Guardrails and rules requested by a person are never held out."""
     plan = candidate.memory.canary
     if candidate.stage == "canary" and plan is not None and not candidate.is_users:
         return "canary" if in_arm(plan.canary_id, run_id, plan.share) else "baseline"
@@ -625,18 +625,18 @@ def _arm(candidate: Candidate, run_id: str, policy: CanaryPolicy) -> Arm:
 
 
 def _likeness(candidate: Candidate, other: Candidate) -> tuple[RefusalCode, str]:
-    """Of two rules that use the same words the later one is left out, whether it says the same or the contrary."""
+    """The reason to leave out the later of two rules with the same words: it says the same, or the opposite."""
     name = other.rule.rule_id
     if any(map(turns, candidate.words.keys() ^ other.words.keys())):
         return "contradicts", f"says in nearly the same words something else than {name}, which is before it"
     return "near_duplicate", f"says nearly what {name} says, which is before it"
 
 
-# -- what is told -------------------------------------------------------------------------------------
+# -- results ------------------------------------------------------------------------------------------
 
 
 def _selected_rule(candidate: Candidate, arm_of: Mapping[str, Arm], scoring: Scoring) -> SelectedRule:
-    """A candidate that was chosen, as the answer has it."""
+    """A chosen candidate, as it appears in the response."""
     rule = candidate.rule
     return SelectedRule(
         rule_id=rule.rule_id,
@@ -651,7 +651,9 @@ def _selected_rule(candidate: Candidate, arm_of: Mapping[str, Arm], scoring: Sco
 def _exploration(
     scored: Sequence[Candidate], scoring: Scoring, policy: RulePolicy, diversity: float | None
 ) -> Exploration:
-    """What was done: weights that moved no score were not used. The debias weight is the mean of those applied."""
+    """The exploration that took effect: weights that changed no score are omitted. The debias weight is the mean of
+    those applied.
+    """
     weights: list[float] = []
     used_novelty = False
     if policy.select.debias or policy.select.novelty_weight:

@@ -1,4 +1,4 @@
-"""Statistics of a rule (RC-16): rates, differences and comparisons folded from its judged runs, in their order.
+"""Statistics of a rule (RC-16): rates, differences and comparisons, folded from its judged runs in order.
 
 Bounds of a difference are Newcombe's hybrid of two Wilson intervals; over the two phases (on trial, in force) the
 differences are averaged with weights n₁n₀/(n₁+n₀) and their reaches added as squares (MOVER), so that a change between
@@ -28,7 +28,7 @@ Phase = Literal["trial", "hold"]
 PHASES: Mapping[Phase, tuple[Arm, Arm]] = MappingProxyType(
     {"trial": ("canary", "baseline"), "hold": ("active", "holdout")}
 )
-"""The arm that has the rule, and the one that has not."""
+"""For each phase, the arm with the rule and the one without."""
 WITH = frozenset(arms[0] for arms in PHASES.values())
 _PHASE_OF: dict[Arm, Phase] = {arm: phase for phase, arms in PHASES.items() for arm in arms}
 _EMA_RATE = 0.1
@@ -37,17 +37,17 @@ _METRICS = frozenset({"utility_q_ema", "pass_p_hat", "pass_p_lb95", "pass_p_K", 
 
 
 def stats_of(uses: Iterable[RuleUse], rule_id: str, policy: RulePolicy, *, version: str | None = None) -> RuleStats:
-    """Counted from the beginning; the runs may come in any order."""
+    """Count from scratch; the runs may come in any order."""
     return RuleStats.empty(rule_id, version, policy).add_all(sorted(uses, key=use_order))
 
 
 def use_order(use: RuleUse) -> tuple[str, str]:
-    """The order in which runs count: their instants, then their ids."""
+    """The order in which runs are counted: by instant, then id."""
     return format_instant(parse_instant(use.at, path="$.at")), use.trace_id
 
 
 def window(uses: Iterable[RuleUse], start: str | datetime | None, end: str | datetime | None) -> list[RuleUse]:
-    """The runs with start ≤ at < end; either end may be open. Statistics of none are unknown."""
+    """The runs with start ≤ at < end; either end may be open. Statistics of an empty window are unknown."""
     first = None if start is None else parse_instant(start, path="$.start")
     past = None if end is None else parse_instant(end, path="$.end")
     if first is not None and past is not None and first >= past:
@@ -65,7 +65,7 @@ def window(uses: Iterable[RuleUse], start: str | datetime | None, end: str | dat
 
 @dataclass(frozen=True, slots=True)
 class PassRate:
-    """A pass rate; unknown, and without a number, where K is thin."""
+    """A pass rate; unknown and without a number if K is thin."""
 
     p_hat: float | None
     p_lb95: float | None
@@ -81,7 +81,7 @@ class PassRate:
 
 @dataclass(frozen=True, slots=True)
 class Delta(PassRate):
-    """The rate with a rule less the rate without it. K is that of the smaller arm."""
+    """The rate with a rule minus the rate without it. K is the smaller arm's."""
 
 
 def rate_of(tally: Tally, thin_n: int) -> PassRate:
@@ -91,8 +91,8 @@ def rate_of(tally: Tally, thin_n: int) -> PassRate:
 
 
 def delta_of(phases: Sequence[tuple[Tally, Tally]], thin_n: int) -> Delta:
-    """The difference over pairs of arms, (with, without), each counted in one phase; a phase that lacks an arm counts
-    nothing.
+    """Combine the differences of pairs of arms, (with, without), one per phase; a phase that lacks an arm does not
+    count.
     """
     compared = [(mine, other) for mine, other in phases if mine.n and other.n]
     smaller = min(sum(mine.n for mine, _ in compared), sum(other.n for _, other in compared))
@@ -112,7 +112,7 @@ def delta_of(phases: Sequence[tuple[Tally, Tally]], thin_n: int) -> Delta:
 
 @dataclass(frozen=True, slots=True)
 class ArmCounts:
-    """The runs of an arm, counted."""
+    """Counts of the runs of an arm."""
 
     runs: Tally = NO_RUNS
     confirmed: int = 0
@@ -136,13 +136,13 @@ class ArmCounts:
         )
 
     def mean(self, name: Literal["confirmed", "violated", "cost"]) -> float | None:
-        """The mean of a run; None where there was no run."""
+        """Mean per run; None if there were no runs."""
         total: float = getattr(self, name)
         return total / self.runs.n if self.runs.n else None
 
 
 class Cluster(NamedTuple):
-    """A failure that came back: how often in runs with the rule, and without it."""
+    """A recurring failure: its counts in runs with and without the rule."""
 
     cluster_id: str
     with_n: int
@@ -154,26 +154,26 @@ _NONE = ArmCounts()
 
 @dataclass(frozen=True, slots=True)
 class RuleStats:
-    """The counts of a rule. A value: `add_all` gives the next one, equal to a count from the beginning."""
+    """The counts of a rule. Immutable: `add_all` returns the next value, equal to a count from scratch."""
 
     rule_id: str
     version: str | None
-    """The version whose runs are counted; None: of all."""
+    """The version whose runs are counted; None: all versions."""
     thin_n: int
     ema: Ema
     trial: Comparison
     hold: Comparison
     last: tuple[str, str] | None = None
-    """The instant and the run that were counted last; further runs come after."""
+    """Instant and id of the last counted run; further runs must come later."""
     last_used_at: str | None = None
     held_since: str | None = None
-    """The first run in force or held out."""
+    """Instant of the first run in force or held out."""
     arms: Mapping[Arm, ArmCounts] = field(default_factory=dict)
     buckets: Mapping[str, Mapping[Arm, Tally]] = field(default_factory=dict)
     failures: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """Cluster → failing runs with, and without."""
+    """Cluster → failing runs (with the rule, without it)."""
     judges: Mapping[str, int] = field(default_factory=dict)
-    """Passes by the kind of judge; `own` is a verifier of the caller's."""
+    """Passes by kind of judge; `own` is the caller's verifier."""
 
     @classmethod
     def empty(cls, rule_id: str, version: str | None, policy: RulePolicy) -> RuleStats:
@@ -181,7 +181,7 @@ class RuleStats:
         return cls(rule_id, version, policy.stats.thin_n, Ema(_EMA_RATE), fair, fair)
 
     def add_all(self, uses: Iterable[RuleUse]) -> RuleStats:
-        """Further runs, each after the one before. Raises `Conflict` for one that comes late: count again with it."""
+        """Add further runs in order. Raises `Conflict` for a run out of order: count from scratch then."""
         last, last_used, since, ema = self.last, self.last_used_at, self.held_since, self.ema
         phases: dict[Phase, Comparison] = {"trial": self.trial, "hold": self.hold}
         arms, failures, judges = dict(self.arms), dict(self.failures), dict(self.judges)
@@ -243,32 +243,32 @@ class RuleStats:
         return _merged(self.arms, "baseline", "holdout")
 
     def rate(self, bucket_key: str | None = None) -> PassRate:
-        """How often runs with the rule pass, over all or in a bucket."""
+        """Pass rate of runs with the rule, overall or in a bucket."""
         tallies, total = self._tallies(bucket_key), NO_RUNS
         for arm in WITH:
             total = total.merge(tallies.get(arm, NO_RUNS))
         return rate_of(total, self.thin_n)
 
     def delta(self, bucket_key: str | None = None) -> Delta:
-        """The difference that the rule makes: phase by phase, and the phases weighed by how much they show."""
+        """The rule's effect, combined over the phases by weight of evidence."""
         tallies = self._tallies(bucket_key)
         pairs = [(tallies.get(mine, NO_RUNS), tallies.get(other, NO_RUNS)) for mine, other in PHASES.values()]
         return delta_of(pairs, self.thin_n)
 
     @property
     def utility(self) -> float | None:
-        """The moving average of passes less their share of cost; None where no run had the rule."""
+        """Moving average of passes minus their share of cost; None if no run had the rule."""
         return self.ema.value
 
     @property
     def clusters(self) -> tuple[Cluster, ...]:
-        """The failures that came back most often."""
+        """The failures that recurred most often."""
         found = [Cluster(name, *counts) for name, counts in self.failures.items()]
         found.sort(key=lambda one: (-one.with_n - one.without_n, one.cluster_id))
         return tuple(found[:_CLUSTERS_MAX])
 
     def to_wire(self) -> dict[str, Any]:
-        """The figures as people read them, as plain data."""
+        """The figures as readable plain data."""
         both = {"with": self.with_counts, "without": self.without_counts}
         return {
             "rule_id": self.rule_id,
@@ -315,7 +315,8 @@ def _merged(arms: Mapping[Arm, ArmCounts], one: Arm, other: Arm) -> ArmCounts:
 
 
 def _utility(use: RuleUse, arms: Mapping[Arm, ArmCounts]) -> float:
-    """The pass less the share that its cost has in itself and the usual cost: half, where it costs what is usual.
+    """Return the pass minus the run's cost divided by the sum of its cost and the usual cost: one half at the usual
+    cost.
 
     Usual is the mean of the runs without the rule so far or, where there were none, of those with it.
     """
@@ -330,9 +331,9 @@ def _utility(use: RuleUse, arms: Mapping[Arm, ArmCounts]) -> float:
 
 
 def published(rule: RuleRecord, stats: RuleStats) -> RuleRecord:
-    """The rule with its metrics as counted, which selection reads until the next time.
+    """Return the rule with its counted metrics, which selection reads until the next publication.
 
-    Thin figures are null, and a thin bucket is not named at all. Figures of runs that were forgotten go.
+    Thin figures are null, and thin buckets are omitted. Figures of forgotten runs are removed.
     """
     if stats.rule_id != rule.rule_id:
         raise InvalidInput(f"counts of {stats.rule_id!r:.60} are not those of {rule.rule_id!r:.60}", path="$.rule_id")

@@ -1,4 +1,4 @@
-"""Attempts in a few lines (RC-20), without chain of thought: drawn, summarised, selected, put together. Pure."""
+"""Short texts of attempts (RC-20), without chain of thought: settings, summaries, selection and synthesis. Pure."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _SECTION = (
 )
 _FLAGS = re.IGNORECASE | re.DOTALL | re.MULTILINE
 _BLOCKS = (
-    # A fence of its own.
+    # A fenced block.
     re.compile(rf"^(`{{3,}}|~{{3,}})[ \t]*(?:{_NAMES})\b[^\n]*\n.*?(?:^\1[ \t]*$|\Z)", _FLAGS),
-    # A pair of tags, or one that is never closed.
+    # A pair of tags, or an unclosed one.
     re.compile(rf"{_OPENED}.*?(?:{_CLOSED}|\Z)", _FLAGS),
     re.compile(r"<\|channel\|>analysis<\|message\|>.*?(?:<\|end\|>|(?=<\|channel\|>)|\Z)", _FLAGS),
-    # Some templates put the opening tag into the prompt: then all before the closing one is thinking.
+    # Some templates put the opening tag into the prompt: everything before the closing tag is thinking.
     re.compile(rf"\A.*{_CLOSED}", _FLAGS),
-    # A section under a heading, up to the next.
+    # A section under a heading, up to the next heading.
     re.compile(
         rf"^[ \t]*(?:#+[ \t]*|\*\*){_SECTION}[ \t]*:?(?:\*\*)?:?[ \t]*$.*?"
         r"(?=^[ \t]*(?:#+[ \t]*\S|\*\*[^*\n]+\*\*:?[ \t]*$)|\Z)",
@@ -73,7 +73,7 @@ _ROUNDS_MAX = 8
 
 
 def without_thoughts(text: str) -> str:
-    """A text with the thinking taken out; nothing, where marks stand in marks without end."""
+    """Remove thinking from a text; returns nothing if marks are nested without end."""
     for _ in range(_ROUNDS_MAX):
         if not find_thoughts(text):
             return text
@@ -84,14 +84,14 @@ def without_thoughts(text: str) -> str:
 
 
 def find_thoughts(text: str) -> tuple[str, ...]:
-    """Passages that read like thinking, each by its first words; none in what may stand in a summary."""
+    """Passages that read like thinking, by their first words; a valid summary has none."""
     marked = [found[0] for pattern in _BLOCKS for found in pattern.finditer(text) if found[0]]
     aloud = [each for line in text.split("\n") for each in _sentences(line) if _ALOUD.match(each)]
     return tuple(" ".join(each.split())[:_SHOWN_CHARS] for each in (*marked, *aloud))
 
 
 def _said(line: str) -> str:
-    """A line without the sentences in which someone thinks aloud."""
+    """A line without sentences of thinking aloud."""
     sentences = _sentences(line)
     kept = [each for each in sentences if not _ALOUD.match(each)]
     return line if len(kept) == len(sentences) else " ".join(kept)
@@ -105,11 +105,11 @@ def _sentences(line: str) -> list[str]:
 
 
 class RankedAttempt(NamedTuple):
-    """An attempt as it is compared with others."""
+    """An attempt with the fields by which attempts are compared."""
 
     result: VerifierResult
     answer: str
-    """In one line."""
+    """On one line."""
     cost: float = 0.0
 
 
@@ -118,19 +118,19 @@ def is_confirmed(result: VerifierResult) -> bool:
 
 
 def rank_of(result: VerifierResult) -> int:
-    """3 passed and confirmed, 2 passed and unknown, 1 in part, 0 failed."""
+    """3: passed and confirmed, 2: passed and unknown, 1: partial, 0: failed."""
     if is_pass(result.verdict, result.outcome):
         return 3 if result.outcome == "OK" else 2
     return int(result.verdict == "PARTIAL" and result.outcome != "FAIL")
 
 
 def score_in(result: VerifierResult) -> float:
-    """The verifier's score, else what its words are worth."""
+    """The verifier's score, or one derived from its verdict."""
     return score_of(result.verdict, result.outcome) if result.score is None else result.score
 
 
 def best_of(attempts: Sequence[RankedAttempt]) -> int:
-    """The number of the one that stands: by rank, score, how many others answer the same, cost, and being first."""
+    """Return the index of the best attempt: by rank, score, number of equal answers, cost, then order."""
     agreed = Counter(_compared_text(each.answer) for each in attempts)
 
     def key(number: int) -> tuple[float, float, int, float, int]:
@@ -141,7 +141,9 @@ def best_of(attempts: Sequence[RankedAttempt]) -> int:
 
 
 def replaces(synthesis: VerifierResult, standing: VerifierResult) -> bool:
-    """May a synthesis take the place of what stands? What is confirmed stays; else it may if it is no worse."""
+    """Return whether a synthesis may replace the best attempt. A confirmed pass is kept; otherwise it may if it is no
+    worse.
+    """
     if is_confirmed(standing):
         return False
     mine, other = rank_of(synthesis), rank_of(standing)
@@ -149,7 +151,7 @@ def replaces(synthesis: VerifierResult, standing: VerifierResult) -> bool:
 
 
 def _compared_text(answer: str) -> str:
-    """An answer as it is compared: folded, without marks at its ends."""
+    """An answer normalised for comparison: case-folded, without punctuation at its ends."""
     return " ".join(answer.casefold().split()).strip(" .。*`\"'")
 
 
@@ -159,7 +161,7 @@ FORMAT = "rollout_summary_v1"
 _TOKENS_MIN, _TOKENS_MAX = 256, 512
 _BYTES_MAX = 6 * 1024
 _READ_CHARS = 32 * 1024
-"""Of a long text its beginning and its end are read."""
+"""Long texts are read from both ends only."""
 _LINE_CHARS = 400
 _GROUNDS_MAX, _MORE_MAX = 3, 5
 _NOTHING = "(no answer)"
@@ -176,19 +178,19 @@ Count = Callable[[str], int]
 
 
 class Attempted(NamedTuple):
-    """What is known of an attempt when it is summarised."""
+    """The known facts about an attempt, from which its summary is made."""
 
     trace_id: str
     text: str
     result: VerifierResult
     tools: Sequence[str] = ()
-    """As they were seen to be called."""
+    """As observed."""
     told: Mapping[str, Any] | None = None
-    """What the agent says of itself: answer, key_reasoning, assumptions, checks, confidence."""
+    """The agent's own report: answer, key_reasoning, assumptions, checks, confidence."""
 
 
 def summarise(attempt: Attempted, count: Count, tokens_max: int = _TOKENS_MAX) -> RolloutSummary:
-    """The summary of an attempt, within its bound and without a thought in it."""
+    """Summarise an attempt within the token limit, without chain of thought."""
     own = attempt.told or {}
     text = without_thoughts(_ends(attempt.text))
     lines = [line for line in map(_flat, text.split("\n")) if line]
@@ -215,14 +217,14 @@ def summarise(attempt: Attempted, count: Count, tokens_max: int = _TOKENS_MAX) -
 
 
 def summary_text(summary: RolloutSummary) -> str:
-    """A summary as a synthesis reads it."""
+    """The text of a summary, as a synthesis reads it."""
     parts = {"Grounds": summary.key_reasoning, "Assumed": summary.assumptions, "Checks": summary.checks}
     lines = (f"{name}: {'; '.join(each)}" for name, each in parts.items() if each)
     return "\n".join([f"Answer: {summary.answer}", *lines])
 
 
 def check_summary(summary: RolloutSummary, count: Count) -> None:
-    """Refuse a summary that thinks aloud, is over its bound, or does not say that it may not (forbid_cot)."""
+    """Refuse a summary that thinks aloud, exceeds its limit, or does not declare forbid_cot."""
     wrong: list[Issue] = []
     policy = summary.compaction_policy
     most = None if policy is None else policy.max_tokens
@@ -242,7 +244,7 @@ def check_summary(summary: RolloutSummary, count: Count) -> None:
 
 
 def answer_of(text: str) -> str:
-    """The answer in one line: what is marked as one, else the last line that says something."""
+    """Extract the answer on one line: a marked one, else the last line with content."""
     lines = [line for line in map(_flat, text.split("\n")) if line]
     for number in range(len(lines) - 1, -1, -1):
         found = _ANSWER.match(lines[number])
@@ -261,7 +263,7 @@ def _marked(lines: Iterable[str], mark: re.Pattern[str]) -> list[str]:
 
 
 def _tool_grounds(attempt: Attempted) -> list[str]:
-    """Grounds that need nobody's word: which tools were called."""
+    """Objective grounds: which tools were called."""
     return [_line(f"called {', '.join(dict.fromkeys(attempt.tools))}")] if attempt.tools else []
 
 
@@ -276,7 +278,7 @@ def _lines(given: Any) -> list[str]:
 
 
 def _line(given: Any) -> str:
-    """What somebody says in one line, without thinking aloud."""
+    """Reduce a text to one line, without thinking aloud."""
     return _flat(without_thoughts(_ends(given)))[:_LINE_CHARS] if isinstance(given, str) else ""
 
 
@@ -289,7 +291,7 @@ def _ends(text: str) -> str:
 
 
 def _fitted(plain: dict[str, Any], count: Count, tokens_max: int) -> dict[str, Any]:
-    """The parts in the order of their worth, as far as they fit; of what does not fit whole, its beginning."""
+    """The parts in order of importance, as far as they fit; the first that does not fit is cut short."""
     kept = plain | {"answer": "", **{name: [] for name in _LISTS}}
 
     def fits(trial: dict[str, Any]) -> bool:
@@ -317,7 +319,9 @@ def _fitted(plain: dict[str, Any], count: Count, tokens_max: int) -> dict[str, A
 
 
 def synthesis_prompt(prompt: str, summaries: Sequence[RolloutSummary], count: Count) -> str:
-    """The task with what earlier attempts came to, which is there to be weighed and not to be obeyed."""
+    """Build the prompt of a synthesis: the task, with the earlier attempts as material to weigh, not instructions to
+    obey.
+    """
     for each in summaries:
         check_summary(each, count)
     numbered = enumerate(summaries, 1)
@@ -345,12 +349,12 @@ def _verdict(summary: RolloutSummary) -> str:
 
 
 def needs_repair(result: VerifierResult) -> bool:
-    """Failed by its form: that is mended before anything is tried anew."""
+    """Return whether only the form failed: that is repaired before anything else is tried."""
     return fails_by_form(result.verdict, result.violated_constraints or (), result.reason_codes or ())
 
 
 def repair_prompt(prompt: str, result: VerifierResult, answer: str) -> str:
-    """The task, the answer that failed by its form, and what it broke, by name."""
+    """Build the prompt of a repair: the task, the answer that failed by its form, and the broken constraints."""
     forms = broken_forms(result.violated_constraints or (), result.reason_codes or ())
     broken = "\n".join(f"- {_key_with_words(key)}" for key in forms)
     shown = f"\n\nThe answer was:\n{answer}" if answer else ""
@@ -358,12 +362,12 @@ def repair_prompt(prompt: str, result: VerifierResult, answer: str) -> str:
 
 
 def refine_prompt(prompt: str, answer: str) -> str:
-    """The task and the attempt's own answer, to be gone over once."""
+    """Build the prompt to revise an attempt's own answer once."""
     return f"{prompt}\n\nYour answer so far:\n{answer}\n\nGo over it once: correct what is wrong, and answer in full."
 
 
 def _key_with_words(key: str) -> str:
-    """A constraint key or a reason code with what it says."""
+    """A constraint key or a reason code with its meaning."""
     entry = DEFAULT_REGISTRY.keys.get(":".join(key.split(":")[:2]))
     says = DEFAULT_REGISTRY.reasons.get(key) if entry is None else entry.says
     return key if says is None else f"{key}: {says}"
@@ -372,7 +376,7 @@ def _key_with_words(key: str) -> str:
 # == selection ========================================================================================================
 
 _DIVERSITY_WEIGHT = 0.3
-"""Unlikeness to what is chosen already, against score."""
+"""Weight of dissimilarity to the chosen summaries, relative to score."""
 METHOD = "score+diversity"
 _DIGITS = 6
 
@@ -380,14 +384,14 @@ Words = Sequence[str]
 
 
 class Selection(NamedTuple):
-    """The chosen summaries, best first, each with the score it was chosen by; and the block that tells of it."""
+    """The chosen summaries, best first, with the scores they were chosen by; and the EventLog's block on them."""
 
     chosen: tuple[RolloutSummary, ...]
     block: RolloutSelectBlock
 
 
 def select_summaries(summaries: Sequence[RolloutSummary], policy: RolloutPolicy) -> Selection:
-    """At each step the one whose score and unlikeness to those chosen weigh most. Ties go to the earlier id."""
+    """Repeatedly choose the summary with the best combination of score and dissimilarity. Ties go to the earlier id."""
     words = {each.summary_id: words_of(summary_text(each)) for each in summaries}
     left = sorted(summaries, key=lambda each: each.summary_id)
     chosen: list[RolloutSummary] = []
@@ -443,14 +447,14 @@ PLAN_STYLES = {
     "backward": "Work backwards from the goal.",
     "alternatives": "Weigh two different ways and take the better one.",
 }
-"""What a plan is called in a run's settings, and what the agent is told."""
+"""Name of a plan style in a run's settings → instruction to the agent."""
 _REFINES_MAX = 1
 _SEED_BITS = 32
 _ORDER_SIGN = ">"
 
 
 def draw_config(mode: str, seed: str, number: int, policy: RolloutPolicy, tools: Sequence[str] = ()) -> RunConfig:
-    """The settings of one attempt of a group; `number` counts them from 0."""
+    """Draw the settings of attempt `number` (from 0) of a group."""
     drawn: dict[str, object] = {
         "temperature": _turn(policy.temperatures, seed, number, "temperature"),
         "seed": _number(seed, f"seed:{number}") % 2**_SEED_BITS,
@@ -467,7 +471,7 @@ def draw_config(mode: str, seed: str, number: int, policy: RolloutPolicy, tools:
 
 
 def way_of(config: RunConfig | None) -> str:
-    """What an agent is told of its settings: nothing, where they are for its sampler alone."""
+    """The instruction for the agent; empty if its settings concern the sampler only."""
     if config is None:
         return ""
     order = config.tool_order
@@ -480,7 +484,7 @@ def way_of(config: RunConfig | None) -> str:
 
 
 def _turn(choices: Sequence[T], seed: str, number: int, axis: str) -> T | None:
-    """Attempts take turns through the choices, from a place that the seed draws: neighbours never agree."""
+    """Cycle attempts through the choices, starting where the seed says, so that neighbours always differ."""
     return choices[(_number(seed, axis) + number) % len(choices)] if choices else None
 
 
@@ -517,15 +521,15 @@ _RECONCILE = re.compile(
 
 
 class Talk(NamedTuple):
-    """What is read of an answer in mode `sot`."""
+    """The parsed answer of mode `sot`."""
 
     answer: str
-    """What stands after the talk; the whole text where there was no talk."""
+    """The text after the dialogue, or the whole text if there was none."""
     signals: dict[str, Any]
 
 
 def sot_prompt(prompt: str, turns_max: int) -> str:
-    """The task, to be talked through by the four roles."""
+    """Build a prompt that has four roles discuss the task."""
     return (
         f"{prompt}\n\nTalk it through in {turns_max} turns at most. "
         "In each turn four roles speak, one short line each:\n"
@@ -538,7 +542,7 @@ def sot_prompt(prompt: str, turns_max: int) -> str:
 
 
 def read_talk(text: str) -> Talk:
-    """The answer and the signals of a talk."""
+    """Extract the answer and the signals of a dialogue."""
     starts = list(_ROLE.finditer(text))
     if not starts:
         return Talk(text, _signals([]))
@@ -567,5 +571,5 @@ def _signals(said: Sequence[tuple[str, str]]) -> dict[str, Any]:
 
 
 def _answered(said: Sequence[tuple[str, str]]) -> int:
-    """Questions that another role spoke after."""
+    """Count the questions that are followed by another role's turn."""
     return sum("?" in text or "？" in text for (role, text), (other, _) in pairwise(said) if role != other)

@@ -1,4 +1,4 @@
-"""Tests of a rule (RC-18, RC-19), made without a model from judged runs. Pure."""
+"""Tests of a rule (RC-18, RC-19), generated without a model from judged runs. Pure."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from muniment.verify.outputs import Output
 _GARBAGE = "lorem 0 ] { <x> qwzx"
 _LEAK_WORDS, _LEAK_CHARS = 8, 120
 _LONG = 2_000
-"""Lines of the garbage that no length lets pass: more than any answer has."""
+"""Lines of garbage exceeding any length limit: more than any answer has."""
 
 
 class Example(NamedTuple):
-    """A judged run: its task, what it gave, and what was said of it."""
+    """A judged run: its task, output and verdict."""
 
     trace_id: str
     x_ref: str
@@ -37,13 +37,13 @@ class Example(NamedTuple):
     reason_codes: tuple[str, ...] = ()
     cluster_id: str | None = None
     features: Mapping[str, Any] = {}
-    """What predicates may ask of it."""
+    """The features that predicates are evaluated on."""
     packs: tuple[RegressionTestSpec, ...] = ()
     """The run's own constraints as tests, tagged with their keys."""
 
 
 class Graded(Protocol):
-    """What came of a test on an output: `verify.regression.specs.CaseResult`, by its shape."""
+    """The result of a test on an output. A protocol for `verify.regression.specs.CaseResult`."""
 
     @property
     def ok(self) -> bool: ...
@@ -57,13 +57,14 @@ Grade = Callable[[RegressionTestSpec, Output], Graded]
 
 
 def leak_of(rule: RuleRecord) -> str:
-    """The first words of a rule, by which it is known in an answer that should not recite it."""
+    """The first words of a rule, by which an answer that recites it is recognised."""
     return " ".join(rule.body.split()[:_LEAK_WORDS])[:_LEAK_CHARS].strip()
 
 
 def bad_outputs(rule: RuleRecord, examples: Sequence[Example]) -> tuple[Output, ...]:
-    """Nothing, noise, the rule itself said aloud, what the failing runs gave; then noise without end that calls every
-    tool seen. The long one stands last: most tests fail before it."""
+    """Outputs that a test should refuse: empty, noise, the rule recited, outputs of failing runs; last, endless noise
+    that calls every known tool. Most tests fail before they reach that one.
+    """
     tools = sorted({call.name for one in examples for call in one.output.tool_calls or ()})
     short = ("", _GARBAGE, f"{rule.title or ''}\n{rule.body}")
     long = {"text": f"{_GARBAGE}\n" * _LONG, "tool_calls": [{"name": name} for name in tools] * 3}
@@ -75,12 +76,12 @@ def bad_outputs(rule: RuleRecord, examples: Sequence[Example]) -> tuple[Output, 
 
 
 def is_vacuous(spec: RegressionTestSpec, grade: Grade, bad: Iterable[Output]) -> bool:
-    """Does it pass on every bad output alike? Then it passes whatever is given, and says nothing."""
+    """Return whether the test passes on every bad output, and so shows nothing."""
     return all(grade(spec, output).ok for output in bad)
 
 
 def is_form(spec: RegressionTestSpec, grade: Grade, examples: Iterable[Example]) -> bool:
-    """Does every answer that failed keep it too? Then it asks for a form, and tells nothing of whether a rule helps."""
+    """Return whether every failed answer passes it too: then it checks form, and does not show whether a rule helps."""
     failed = [one for one in examples if not one.passed]
     return bool(failed) and all(grade(spec, one.output).ok for one in failed)
 
@@ -89,18 +90,18 @@ def is_form(spec: RegressionTestSpec, grade: Grade, examples: Iterable[Example])
 
 PACK_NAMES = frozenset(("FORMAT", "TOOL", "BUDGET"))
 TASK_PACK = "TASK"
-"""The pack of small tests that are earlier tasks, judged by the caller's verifier."""
+"""The pack of tests that are earlier tasks, judged by the caller's verifier."""
 _MICRO_TAGS = PACK_NAMES | {TASK_PACK}
 _MICRO_MAX = 12
 _OF_ANY_TASK = ("tool_called", "tool_not_called", "json_schema")
-"""Assertions that ask the same of every task; the words of an answer are one task's own."""
+"""Assertions that are independent of the task; assertions on the words of an answer are not."""
 
 _Assertion = tuple[str, dict[str, Any]]
 _Kind = Literal["regression", "cluster", "boundary"]
 
 
 class MadeTests(NamedTuple):
-    """The tests, and what could not be made and why."""
+    """The tests, and the reasons for those that could not be made."""
 
     specs: tuple[RegressionTestSpec, ...]
     notes: tuple[str, ...] = ()
@@ -116,9 +117,10 @@ def make_tests(
     draft: DistillDraft | None = None,
     policy: GatePolicy | None = None,
 ) -> MadeTests:
-    """`failing` and `passing` are runs at hand, the rule's own sources first; `packs` more micro-regressions.
+    """Make tests from `failing` and `passing` runs, the rule's own sources first; `packs` are further
+    micro-regressions.
 
-    The first test of each kind has the id that the draft promised. The same runs make the same tests.
+    The first test of each kind gets the id that the draft promised. The same runs give the same tests.
     """
     wanted = policy or GatePolicy()
     bench = _Bench(rule, draft, grade, bad_outputs(rule, (*failing, *passing)))
@@ -150,7 +152,7 @@ def make_tests(
 
 
 def with_tests(rule: RuleRecord, specs: Iterable[RegressionTestSpec]) -> RuleRecord:
-    """The rule with these tests by name, and no others."""
+    """Return the rule with exactly these tests."""
     named: dict[str, list[str]] = {"regression": [], "counterexample": []}
     for spec in specs:
         named[spec.test_type].append(spec.test_id)
@@ -160,17 +162,17 @@ def with_tests(rule: RuleRecord, specs: Iterable[RegressionTestSpec]) -> RuleRec
 
 
 def is_micro(spec: RegressionTestSpec) -> bool:
-    """A regression that stands in a pack."""
+    """A regression that is part of a pack."""
     return spec.test_type == "regression" and not _MICRO_TAGS.isdisjoint(spec.tags or ())
 
 
 def task_of(spec: RegressionTestSpec) -> str:
-    """What is asked: tests of one task are asked of one answer."""
+    """The task: tests of one task are applied to one answer."""
     return spec.prompt if spec.prompt is not None else spec.x_ref
 
 
 def leak_assertion(rule: RuleRecord) -> tuple[str, dict[str, Any]]:
-    """That the first words of a rule do not stand in an answer."""
+    """An assertion that the first words of a rule do not occur in an answer."""
     words = r"\s+".join(re.escape(word) for word in leak_of(rule).split())
     return "regex_absent", {"pattern": words, "ignore_case": True}
 
@@ -179,7 +181,7 @@ def leak_assertion(rule: RuleRecord) -> tuple[str, dict[str, Any]]:
 
 
 class _Bench:
-    """A rule whose tests are made, and what they are tried on."""
+    """A rule whose tests are being made, and the outputs they are tried on."""
 
     def __init__(self, rule: RuleRecord, draft: DistillDraft | None, grade: Grade, bad: Sequence[Output]) -> None:
         self.rule, self.grade, self.bad = rule, grade, bad
@@ -191,7 +193,7 @@ class _Bench:
         }
 
     def failures(self, examples: Sequence[Example], kind: _Kind, most: int) -> Iterator[RegressionTestSpec]:
-        """One test a task: the first assertion that its own output fails."""
+        """Yield one test per task: the first assertion that its own output fails."""
         tasks: set[str] = set()
         for one in examples:
             if len(tasks) == most:
@@ -204,7 +206,7 @@ class _Bench:
                     break
 
     def alike(self, failing: Sequence[Example], regressions: Sequence[RegressionTestSpec]) -> list[Example]:
-        """Other tasks that failed alike: of one cluster, by a shared cause, or in what the regression asks of any."""
+        """Other tasks that failed similarly: same cluster, shared cause, or failing one of the regressions."""
         tasks = {task_of(spec) for spec in regressions}
         first = [one for one in failing if one.prompt in tasks]
         clusters = {(self.rule.evidence.model_extra or {}).get("cluster_id"), *(one.cluster_id for one in first)}
@@ -222,7 +224,7 @@ class _Bench:
         ]
 
     def boundaries(self, examples: Sequence[Example], most: int) -> Iterator[RegressionTestSpec]:
-        """What held outside the rule's place, and then that the rule is not recited there."""
+        """Yield tests of what held outside the rule's place, then that the rule is not recited there."""
         found = 0
         for one in examples:
             for key, assertion in _kept(self.rule, one):
@@ -237,7 +239,7 @@ class _Bench:
                 yield self._promised_id("boundary", spec)
 
     def micros(self, packs: Sequence[RegressionTestSpec], most: int) -> Iterator[RegressionTestSpec]:
-        """The small tests in the packs that can fail, each assertion of a task once."""
+        """Yield the small tests in the packs that can fail, each assertion of a task once."""
         seen: set[str] = set()
         for spec in packs:
             asked = spec.to_wire().get("assert")
@@ -273,16 +275,18 @@ class _Bench:
         return RegressionTestSpec.from_wire(plain)
 
     def _promised_id(self, kind: _Kind, spec: RegressionTestSpec) -> RegressionTestSpec:
-        """The test under the next id that was promised for its kind; under its own where none is left."""
+        """Give the test the next id promised for its kind; it keeps its own if none is left."""
         promised = self._promised[kind]
         return spec.model_copy(update={"test_id": promised.pop(0)}) if promised else spec
 
 
-# -- what can be asserted -----------------------------------------------------------------------------
+# -- assertions ---------------------------------------------------------------------------------------
 
 
 def _broken(rule: RuleRecord, one: Example) -> Iterator[tuple[str, _Assertion]]:
-    """What the run broke, as its own tests say it or else by the key; what the rule asks; then all it was asked."""
+    """Yield what the run broke, by its own tests or by key; then what the rule requires; then everything required of
+    the run.
+    """
     own = list(_own(one))
     for key in one.violated:
         yield from (each for each in own if each[0] == key)
@@ -295,7 +299,7 @@ def _broken(rule: RuleRecord, one: Example) -> Iterator[tuple[str, _Assertion]]:
 
 
 def _kept(rule: RuleRecord, one: Example) -> Iterator[tuple[str, _Assertion]]:
-    """The opposite of what the rule asks, where the run did so and passed; then its own constraints."""
+    """Yield the opposite of what the rule requires, if the run did that and passed; then the run's own constraints."""
     feature = feature_of(rule)
     if feature is not None and one.output.tool_calls is not None:
         opposite = _feature_assertion(feature, wants=rule.type != "StrategyRule")
@@ -305,7 +309,7 @@ def _kept(rule: RuleRecord, one: Example) -> Iterator[tuple[str, _Assertion]]:
 
 
 def _own(one: Example) -> Iterator[tuple[str, _Assertion]]:
-    """The run's own constraints, each with its key."""
+    """Yield the run's own constraints, each with its key."""
     for spec in one.packs:
         if spec.assertion is not None and spec.assertion.type is not None:
             key = next((tag for tag in spec.tags or () if tag not in PACK_NAMES), "constraint")
@@ -313,7 +317,7 @@ def _own(one: Example) -> Iterator[tuple[str, _Assertion]]:
 
 
 def _of_key(key: str) -> _Assertion | None:
-    """What a constraint's key says by itself."""
+    """The assertion implied by a constraint key alone."""
     head, _, rest = key.partition(":")
     name, _, detail = rest.partition(":")
     match head, name:
@@ -329,7 +333,7 @@ def _of_key(key: str) -> _Assertion | None:
 
 
 def _feature_assertion(feature: str, *, wants: bool) -> _Assertion | None:
-    """A feature as an assertion, where one of the eight can say it: a tool that is called or not."""
+    """A feature as one of the eight assertions, if possible: a tool that is called or not."""
     tool, group = tool_of(feature), feature.partition(":")[0]
     if tool is None or group not in ("tool", "first", "order", "args", "arg"):
         return None
@@ -344,38 +348,38 @@ def _feature_assertion(feature: str, *, wants: bool) -> _Assertion | None:
 # == task tests =======================================================================================================
 
 HELD_OUT = "held_out"
-"""The tag of tests that were made here: they may be made anew of other tasks."""
+"""Tag of tests generated here; they may be regenerated from other tasks."""
 _ASKS = {"verifier": "passes"}
 _REFUSED_MAX = 10
-"""Tasks of a kind whose verifier lets bad answers pass, before no more are looked at: a verifier may be dear."""
+"""Stop after this many tasks of a kind whose verifier accepts bad answers: a verifier may be expensive."""
 
 
 class TaskAsked(NamedTuple):
-    """How often a task was asked and passed: with the rule, and without where no answer passed with it."""
+    """Counts of asking and passing a task: with the rule, and without it if no answer with it passed."""
 
     passes: int
     asked: int
     without_passes: int = 0
     without_asked: int = 0
     problem: str = ""
-    """What was wrong with the last answer."""
+    """The problem of the last answer."""
     applies: bool = True
-    """Does the rule stand before the task? Outside of its place nobody is asked."""
+    """The rule applies to the task; otherwise the task is not asked."""
 
 
 def asks_verifier(spec: RegressionTestSpec) -> bool:
-    """Is it the caller's verifier who says whether the answer passes?"""
+    """Return whether the caller's verifier judges the answer."""
     extra = None if spec.assertion is None else spec.assertion.model_extra
     return extra is not None and extra.get("verifier") == _ASKS["verifier"]
 
 
 def task_key(prompt: str) -> str:
-    """A task, however it is spaced."""
+    """A task with its whitespace normalised."""
     return " ".join(prompt.split()).casefold()
 
 
 def held_out(examples: Iterable[Example], sources: Collection[str]) -> list[Example]:
-    """Runs of other tasks than those of the runs that a rule was learnt from, in the order they come."""
+    """Runs of tasks other than those a rule was learned from, in the given order."""
     several = list(examples)
     learnt = {task_key(one.prompt) for one in several if one.trace_id in sources}
     return [one for one in several if task_key(one.prompt) not in learnt]
@@ -389,7 +393,7 @@ def make_task_tests(
     policy: GatePolicy,
     spent: Collection[str] = (),
 ) -> MadeTests:
-    """`examples` are held out, the newest first; `spent` are tasks of tests that were failed, which come last.
+    """Make tests from `examples`, held out and newest first; `spent` are tasks of failed tests, used last.
 
     `can_fail` says whether the verifier refuses a bad answer to the task.
     """
@@ -426,7 +430,7 @@ def make_task_tests(
 
 
 def place_words(rule: RuleRecord) -> str:
-    """Where a rule applies, as people say it."""
+    """A readable description of where a rule applies."""
     where = rule.applicability
     if where.task_family:
         return f"the family {where.task_family}"
@@ -437,7 +441,7 @@ _Taken = tuple[Example, str]
 
 
 class _Maker:
-    """A rule whose tests are made: each task is taken once."""
+    """A rule whose tests are being made; each task is used once."""
 
     def __init__(self, rule: RuleRecord, can_fail: Callable[[Example], bool], spent: Collection[str]) -> None:
         self.rule, self.can_fail = rule, can_fail
@@ -446,7 +450,7 @@ class _Maker:
         self._spent = {task_key(prompt) for prompt in spent}
 
     def tasks(self, examples: Sequence[Example], *, passed: bool) -> list[Example]:
-        """Of each task that some run passed, or failed, the first such run; tasks that were spent come last."""
+        """The first passing (or failing) run of each task; spent tasks come last."""
         runs: dict[str, Example] = {}
         for one in examples:
             if one.passed == passed:
@@ -457,7 +461,7 @@ class _Maker:
         return task_key(one.prompt) in self._spent
 
     def alike(self, failing: Sequence[Example], regressions: Sequence[_Taken]) -> list[Example]:
-        """Those of the same failure first, as far as anybody said what failed."""
+        """Put those with the same failure first, if the failure is known."""
         first = [one for one, _ in regressions]
         clusters = {one.cluster_id for one in first} - {None}
         causes = {each for one in first for each in (*one.violated, *one.reason_codes)}
@@ -508,7 +512,7 @@ class _Maker:
 
 
 def outcome_of_task(spec: RegressionTestSpec, asked: TaskAsked, *, vacuous: bool) -> TestOutcome:
-    """What came of a task: it passes where one of its answers did, or where the rule does not stand before it."""
+    """Judge a task: it passes if one of its answers did, or if the rule does not apply to it."""
     ok = asked.passes > 0 or not asked.applies
     message = _failure_message(asked) if not ok else "" if asked.applies else "the rule does not stand before it"
     plain: dict[str, Any] = {
@@ -545,7 +549,7 @@ _ON_TOOLS = frozenset(("tool_called", "tool_not_called"))
 
 
 class Clash(NamedTuple):
-    """Two tests of one task, and why no answer passes both."""
+    """Two tests of one task that no answer can both pass, and the reason."""
 
     one: str
     other: str
@@ -553,7 +557,7 @@ class Clash(NamedTuple):
 
 
 def find_clashes(specs: Iterable[RegressionTestSpec], grade: Grade) -> tuple[Clash, ...]:
-    """Every pair that contradicts each other, in the order of the tests."""
+    """Find every contradicting pair, in the order of the tests."""
     tasks: dict[str, list[RegressionTestSpec]] = defaultdict(list)
     for spec in specs:
         if spec.assertion is not None and spec.assertion.type is not None:
@@ -569,7 +573,7 @@ def _of_task(specs: Sequence[RegressionTestSpec], grade: Grade) -> Iterator[Clas
 
 
 def _why(wanting: RegressionTestSpec, other: RegressionTestSpec, grade: Grade) -> str | None:
-    """Whether what the one wants, in whatever setting, is what the other does not let pass."""
+    """Explain why an output wanted by the one, in any setting, fails the other; None if it does not."""
     type_, args = _type(wanting), _args(wanting)
     if not _must(wanting):
         return None

@@ -1,9 +1,9 @@
-"""The one place that makes a rule active (001 §4.6, RC-14), and the places before and after it.
+"""The only place that makes a rule active (001 §4.6, RC-14), and the stages before and after that.
 
-A rule is made active from its canary, by a report that leads to a gate it passed as it is, a replay where the policy
-asks for one, a trial that spoke, and a signature or a policy that does without. Each of these is looked at again here:
-what a report says of itself is not enough. Whatever is missing is refused, `WrongStage` where the rule is not there
-yet and `GateFailed` where something was not shown; the details hold every reason.
+A rule becomes active from its canary, by a report that refers to a gate passed in its current form, a replay if the
+policy requires one, a conclusive trial, and a signature or a policy that needs none. Each is checked again here; the
+report's own claims are not enough. Missing evidence is refused: `WrongStage` if the rule is at another stage,
+`GateFailed` if something was not shown; the details list every reason.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _BEFORE: dict[RuleStage, tuple[RuleStage, ...]] = {
     "replayed": ("gated", "replayed"),
     "canary": ("gated", "replayed", "canary"),
 }
-"""From which stages a rule comes to each of those in which it is temporary."""
+"""The stages from which a rule may move to each temporary stage."""
 _LEADS_OUT = ("link", "host")
 _COUNTED = ("with_tally", "without_tally", "streak", "last_used_at")
 
 
 def rule_in(memory: StoredMemory) -> RuleRecord:
-    """The record that a memory holds; `InvalidInput` if it is no rule."""
+    """The record in a memory. Raises `InvalidInput` if it is not a rule."""
     if memory.kind != "rule":
         raise InvalidInput(f"{memory.id} is a {memory.kind} and no rule")
     rule = RuleRecord.from_wire(memory.record)
@@ -61,7 +61,7 @@ def activated(
     policy: RulePolicy,
     now: str,
 ) -> StoredMemory:
-    """The rule, active. Nothing else yields one that was not active before."""
+    """Return the rule, active. Nothing else makes an inactive rule active."""
     rule = _candidate(memory, ("canary",), now)
     faults = (
         *_report_faults(report, rule, "promote"),
@@ -82,7 +82,8 @@ def activated(
 def narrowed(
     memory: StoredMemory, cut: RuleRecord, report: PromotionReport, gate: GateReport, policy: RulePolicy, now: str
 ) -> StoredMemory:
-    """An active rule in a smaller place, so that an exception can stand beside it: the same words, through the gate.
+    """Return an active rule restricted to a smaller place, to make room for an exception: same words, passed by the
+    gate.
 
     It needs no trial of its own: where it still applies, it is the rule that was tried.
     """
@@ -110,10 +111,10 @@ def restored(
     promoted: PromotionReport | None,
     policy: RulePolicy,
 ) -> StoredMemory:
-    """An earlier version of a rule, in force again as it was; what was counted since stays counted.
+    """Return an earlier version of a rule, put back in force; counts collected since are kept.
 
-    `promoted` is the report that once made it active, if it was. To put in force what does not act is signed for as a
-    promotion is.
+    `promoted` is the report that once made it active, if any. To put an inactive rule back in force needs the signature
+    a promotion needs.
     """
     rule = rule_in(then)
     acts, acting = _acts(then), _acts(current)
@@ -136,7 +137,7 @@ def restored(
 
 
 def retired(memory: StoredMemory, report: PromotionReport, policy: RulePolicy, now: str) -> StoredMemory:
-    """The rule, out of force: kept, and never selected."""
+    """Take the rule out of force: kept, but never selected."""
     rule = rule_in(memory)
     if memory.status in ("retired", "pruned"):
         raise WrongStage(f"{memory.id} is {memory.status} already", hint="read what stands now")
@@ -161,7 +162,9 @@ def staged(
     canary: CanaryPlan | None = None,
     reason: str = "",
 ) -> StoredMemory:
-    """The rule one stage on, or back to a draft. Each stage asks for what it stands for; none of them is `active`."""
+    """Move the rule to the next stage, or back to a draft. Each stage requires its evidence; none of them is
+    `active`.
+    """
     if stage not in _BEFORE:
         raise WrongStage(f"no rule is simply made {stage}", hint="activated() or retired(), with a report")
     rule = _candidate(memory, _BEFORE[stage], now)
@@ -184,7 +187,9 @@ def refuse_stage(
     replay: ReplayReport | None = None,
     canary: CanaryPlan | None = None,
 ) -> NoReturn:
-    """Raise the error that names all that a rule lacks for a stage; for callers that know that it lacks something."""
+    """Raise the error that lists everything a rule lacks for a stage; for callers that already know it lacks
+    something.
+    """
     rule = _candidate(memory, _BEFORE[stage], now)
     _refuse(memory.id, f"may not be {stage}", _stage_faults(rule, stage, policy, gate, replay, canary))
 
@@ -197,7 +202,7 @@ def _stage_faults(
     replay: ReplayReport | None,
     canary: CanaryPlan | None,
 ) -> tuple[str, ...]:
-    """What a stage asks for that these reports do not show."""
+    """The requirements of a stage that these reports do not meet."""
     faults: list[str] = []
     if stage != "drafted":
         faults += ["no gate"] if gate is None else faults_of(gate, rule, policy.gate)
@@ -211,9 +216,10 @@ def _stage_faults(
 
 
 def is_borne_out(memory: StoredMemory, gate: GateReport, promoted: PromotionReport | None) -> bool:
-    """Do these reports let a rule act as it says it does, on trial or active? By no policy: by what they show.
+    """Return whether these reports support a rule's claim to be on trial or active, by their evidence rather than a
+    policy.
 
-    It is asked of what comes from elsewhere, where nobody saw the rule go from stage to stage.
+    Used for imported rules, whose path through the stages was not observed.
     """
     rule = rule_in(memory)
     named = (rule.rule_id, rule_digest(rule))
@@ -234,11 +240,11 @@ def is_borne_out(memory: StoredMemory, gate: GateReport, promoted: PromotionRepo
     )
 
 
-# -- what a report must show --------------------------------------------------------------------------
+# -- requirements on reports --------------------------------------------------------------------------
 
 
 def _candidate(memory: StoredMemory, stages: tuple[RuleStage, ...], now: str) -> RuleRecord:
-    """The learned, live rule of a memory that stands at one of these stages."""
+    """The learned, live rule of a memory at one of these stages."""
     rule = rule_in(memory)
     if memory.layer == "user":
         raise WrongStage(f"{memory.id} is of the submitted layer", hint="those are added and retired, never promoted")
@@ -268,7 +274,9 @@ def _replay_named(report: PromotionReport, replay: ReplayReport | None) -> list[
 
 
 def _trial_faults(report: PromotionReport, replay: ReplayReport | None, policy: CanaryPolicy) -> list[str]:
-    """What the figures of a trial do not show. Those that began with a replay are told apart from the trial's own."""
+    """The requirements that a trial's figures do not meet. Figures that started with a replay are kept apart from the
+    trial's own.
+    """
     try:
         seen = comparison_of(report.comparison, policy)
     except InvalidInput as error:
@@ -287,7 +295,9 @@ def _trial_faults(report: PromotionReport, replay: ReplayReport | None, policy: 
 
 
 def _joined_faults(seen: Comparison, replay: ReplayReport | None, policy: CanaryPolicy) -> list[str]:
-    """Why a comparison that began with a replay does not count: the policy, the replay, or the trial's own runs."""
+    """Why a comparison that started with a replay does not count: because of the policy, the replay, or the trial's own
+    runs.
+    """
     if not policy.counts_replay:
         return ["what was shown before the trial does not count"]
     if replay is None or not replay.pairs:
@@ -309,7 +319,7 @@ def _signature_faults(report: PromotionReport, needed: str, policy: RulePolicy) 
 
 
 def _address_faults(report: PromotionReport, gate: GateReport) -> list[str]:
-    """What leads out of the house is nothing that numbers can judge: somebody looks at it."""
+    """Require a person's review for links to the outside, which figures cannot judge."""
     named = [one.code for one in gate.lint if one.code in _LEADS_OUT]
     is_alone = named and not report.signed_by
     return [f"it names an address ({named[0]}), which takes a person's signature"] if is_alone else []
@@ -328,7 +338,7 @@ def _refuse(rule_id: str, what: str, faults: tuple[str, ...]) -> NoReturn:
 
 
 def _acts(memory: StoredMemory) -> bool:
-    """Is it selected for runs? A submitted rule is, by its layer, until it is retired."""
+    """Return whether it can be selected for runs. A submitted rule can, because of its layer, until it is retired."""
     return memory.stage in ("canary", "active") or (memory.layer == "user" and memory.status == "temporary")
 
 
@@ -340,7 +350,7 @@ _STATUS: dict[RuleStage, str] = {"active": "active", "retired": "retired"}
 def _moved(
     memory: StoredMemory, rule: RuleRecord, stage: RuleStage, now: str, *, reasons: tuple[str, ...], **update: Any
 ) -> StoredMemory:
-    """The next version of a rule, at a stage; its record, its status and its lifecycle are in step with that."""
+    """The next version of a rule at a stage, with record, status and lifecycle consistent."""
     status = _STATUS.get(stage, "temporary")
     wire = rule.to_wire()
     record = {**wire, "status": status, "lifecycle": {**wire.get("lifecycle", {}), "updated_at": now}}
@@ -379,7 +389,7 @@ def report_promotion(
     judges: Mapping[str, int] | None = None,
     counts_replay: bool = False,
 ) -> PromotionReport:
-    """What speaks for making a rule active. It decides nothing: `activation.activated` looks at all of it again."""
+    """Collect the evidence for making a rule active. Decides nothing: `activation.activated` checks all of it again."""
     seen = comparison_of(comparison, policy.canary)
     replayed = () if replay is None else (_replay_line(replay),)
     optional: dict[str, Any] = {} if replay is None else {"replay_report_id": replay.report_id}
@@ -411,7 +421,7 @@ def report_narrowing(
     now: str,
     signed_by: str | None = None,
 ) -> PromotionReport:
-    """Why an active rule stands in a smaller place from now on: another is an exception to it."""
+    """Report why an active rule is restricted to a smaller place: another rule is an exception to it."""
     return PromotionReport(
         report_id=report_id,
         rule_id=cut.rule_id,
@@ -435,7 +445,7 @@ def report_change(
     signed_by: str | None = None,
     acts_again: bool = False,
 ) -> PromotionReport:
-    """Why a rule is taken out of force, or put back as it was. What acts again is signed for as a promotion is."""
+    """Report why a rule is taken out of force or restored. Restoring one that acts is signed like a promotion."""
     needed = policy.promote.signature if acts_again else policy.promote.retire_signature
     return PromotionReport(
         report_id=report_id,

@@ -1,8 +1,8 @@
-"""Every draft and rule of a bank taken as far as evidence allows, and what each lacks in plain words (RC-18).
+"""Advance every draft and rule of a bank as far as the evidence allows, and report what each lacks (RC-18).
 
-It does what a person would do by hand, in the same order and by the same doors: submit, tests, gate, replay, trial,
-watch. It makes nothing active that `watch` would not, and signs nothing. What it began and could not end it begins
-again when it is called again; what was done is not done twice. What an agent does wrong is a result.
+It performs the steps a person would, in the same order and through the same functions: submit, tests, gate, replay,
+trial, watch. It activates nothing that `watch` would not, and signs nothing. Unfinished steps are resumed by the next
+call; finished steps are not repeated. Errors of the agent are results.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 
 
 _ORDER = ("canary", "replayed", "gated", "drafted")
-"""What is nearest to its end comes first, so that the calls of the agent are spent on ending things."""
+"""Closest to completion first, so that agent calls go to finishing what was begun."""
 _GATES_MAX = 3
-"""Refusals of the gate before a rule waits for a person."""
+"""Gate refusals before a rule waits for a person."""
 _TASKS_MORE = 5
-"""New tasks that a replay goes on for."""
+"""New tasks needed to continue a replay."""
 _TITLE_MAX = 120
 
 
 class AdvanceRequest(Request):
-    """How much `advance` may take."""
+    """Limits on the resources `advance` may use."""
 
     verifier: Annotated[Callable[..., Any], Expect("a verifier is a function")]
     max_calls: Annotated[FromOne | None, Expect("max_calls is a whole number from 1")]
@@ -55,7 +55,7 @@ class AdvanceRequest(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
-    """With what rules are advanced."""
+    """Agent, verifier, limits and examples for advancing rules."""
 
     agent: Callable[..., Any]
     verifier: Callable[..., Any]
@@ -75,7 +75,7 @@ class Means:
 
 @dataclass(slots=True)
 class _Rule:
-    """A rule on its way, and what is told of it."""
+    """A rule being advanced, and its report."""
 
     id: str
     title: str
@@ -114,7 +114,7 @@ def advance(
     executor: Executor | None = None,
     timeout_s: float | None = None,
 ) -> AdvanceReport:
-    """Take every draft and rule of the bank as far as evidence allows."""
+    """Advance every draft and rule of the bank as far as the evidence allows."""
     policy = book.ctx.policy.rules
     checked(AdvanceRequest, verifier=verifier, max_calls=max_calls, tasks=tasks, share=share)
     Trial(agent, executor, policy.gate.test_timeout_s if timeout_s is None else timeout_s).check()
@@ -132,7 +132,7 @@ def advance(
         examples=Examples(*book),
     )
     before = _standing(book)
-    verdicts = promotion.watch(book, act=True)  # trials that are over make room for what contradicts them
+    verdicts = promotion.watch(book, act=True)  # finished trials make room for rules that contradict them
     drafts = {each.rule_id: each for each in _submitted(book)}
     refused = [one for one in drafts.values() if one.after == "refused"]
     several = []
@@ -160,7 +160,7 @@ def advance(
 
 
 def _submitted(book: Book) -> Iterator[AdvancedRule]:
-    """Every draft of the bank that nobody has submitted yet, submitted or refused."""
+    """Submit every draft of the bank that was not submitted yet."""
     for draft in _waiting(book):
         title = _title(draft.proposed_rule.to_wire())
         common: dict[str, Any] = {"draft_id": draft.draft_id, "title": title, "before": "draft"}
@@ -191,7 +191,7 @@ def _waiting(book: Book) -> list[DistillDraft]:
 
 
 def _standing(book: Book) -> dict[str, StoredMemory]:
-    """The learned rules that were not taken out, by id."""
+    """The learned rules that were not retired, by id."""
     found = book.ctx.engine.read(book.tenant_id, lambda reader: standing_rules(reader, book.owner))
     return {memory.id: memory for memory in found if memory.layer != "user"}
 
@@ -212,13 +212,13 @@ def _title(record: Any) -> str:
 
 
 def _advanced(book: Book, one: _Rule, means: Means, verdict: CanaryVerdict | None) -> None:
-    """Step after step, until one says what is missing."""
+    """Take step after step until one reports missing evidence."""
     if one.before == "canary" and verdict is not None and verdict.decision == "stay":
         try:
             _replayed_more(book, one, means, _read(book, one.id))
         except (Conflict, NotFound) as error:  # changed meanwhile
             one.missing.append(error.message)
-        verdict = None  # the runs are looked at again
+        verdict = None  # the runs are read again
     for step in (_gated, _replayed, _on_trial):
         try:
             goes_on = step(book, one, means)
@@ -245,7 +245,7 @@ def _read(book: Book, rule_id: str) -> StoredMemory:
 
 
 def _gated(book: Book, one: _Rule, means: Means) -> bool:
-    """Tests and gate of a rule that has not passed one as it is; True where it has."""
+    """Test and gate a rule that has not passed in its current form; returns whether it has passed."""
     memory = _read(book, one.id)
     stage, policy = stage_of(memory), book.ctx.policy.rules
     if stage not in ("drafted", "gated", "replayed"):
@@ -296,7 +296,7 @@ def _reports(book: Book, memory: StoredMemory) -> list[Any]:
 
 
 def _tested(book: Book, one: _Rule, memory: StoredMemory, refused: list[GateReport], means: Means) -> bool:
-    """Tests of earlier tasks; after a gate that it failed, of others than those that it failed on."""
+    """Test on earlier tasks; after a failed gate, on other tasks than those that failed."""
     failed = {outcome.test_id for report in refused for outcome in report.outcomes if not outcome.ok}
     tests = book.ctx.engine.read(book.tenant_id, lambda reader: list_tests(reader, book.owner, memory.id))
     asked = [means.examples.asked(test.spec.x_ref) for test in tests if test.spec.test_id in failed]
@@ -330,7 +330,7 @@ def _fails(report: GateReport) -> list[str]:
 
 
 def _replayed(book: Book, one: _Rule, means: Means) -> bool:
-    """Earlier tasks with it and without; True where that was done and showed no harm."""
+    """Replay earlier tasks with and without the rule; returns whether that showed no harm."""
     memory, policy = _read(book, one.id), book.ctx.policy.rules
     if stage_of(memory) == "replayed":
         return True
@@ -351,7 +351,7 @@ def _tried(book: Book, one: _Rule, means: Means, memory: StoredMemory, before: R
     if not known:
         return True
     wanted = min(most, len(known))
-    affordable = min(wanted, means.left // (2 * tries))  # what the calls do not reach for is tried the next time
+    affordable = min(wanted, means.left // (2 * tries))  # tasks beyond the call budget are tried the next time
     if affordable < max(1, min(least, wanted)) and not _may_call(one, means, 2 * tries * wanted, "replay"):
         return False
     one.is_spent |= affordable < wanted
@@ -377,7 +377,7 @@ def _tried(book: Book, one: _Rule, means: Means, memory: StoredMemory, before: R
 
 
 def _after_replay(book: Book, one: _Rule, memory: StoredMemory, report: ReplayReport) -> None:
-    """What is shown to do harm on earlier tasks is not tried on real ones."""
+    """Do not start a trial for a rule that harmed earlier tasks."""
     if report.decision != "harmful":
         one.missing.append(f"the verifier could not judge enough of the replay: {report.notes}")
     elif book.ctx.policy.rules.promote.retire_signature == "policy":
@@ -388,7 +388,7 @@ def _after_replay(book: Book, one: _Rule, memory: StoredMemory, report: ReplayRe
 
 
 def _replayed_more(book: Book, one: _Rule, means: Means, memory: StoredMemory) -> None:
-    """While the trial goes on, its replay does too, on tasks that have come since: each once, and all of them count."""
+    """Continue the replay during the trial, on tasks added since: each once, and all of them count."""
     before = book.ctx.engine.read(book.tenant_id, lambda reader: promotion.replay_counted(reader, book, memory))
     if before is None or len(before.trace_ids) >= means.tasks:
         return
@@ -404,11 +404,11 @@ def _on_trial(book: Book, one: _Rule, means: Means) -> bool:
     return False
 
 
-# -- what runs say ------------------------------------------------------------------------------------
+# -- evidence from runs -------------------------------------------------------------------------------
 
 
 def _told_of_runs(book: Book, one: _Rule, memory: StoredMemory, verdict: CanaryVerdict | None) -> None:
-    """What the trial says by now: that it was enough, that it only has to be signed for, or what it lacks."""
+    """Report on the trial: enough runs, only a signature missing, or what it lacks."""
     stage, policy = one.after, book.ctx.policy.rules
     if verdict is None:
         verdict, _ = book.ctx.engine.read(book.tenant_id, lambda reader: promotion.verdict_of(book, reader, memory))
@@ -435,7 +435,7 @@ def _counted(verdict: CanaryVerdict) -> list[str]:
 
 
 def _runs_left(verdict: CanaryVerdict, memory: StoredMemory, least: int) -> list[str]:
-    """How many runs of its kind the trial takes at least, at its share, before its runs are enough."""
+    """The minimum number of runs of its kind that the trial still needs, given its share."""
     assert memory.canary is not None
     share = memory.canary.share
     most = ceil(least / min(share, 1 - share))

@@ -1,11 +1,11 @@
-"""The flow map (RC-23): where runs go wrong and what interventions bring, estimated from the logs of a bank.
+"""The flow map (RC-23): where runs fail and how much interventions help, estimated from the logs of a bank.
 
-Risks are of logs: how often a log of a stage failed, was partial or stayed unknown, by reason code. Gains are of tasks.
-What a task began with is compared with other tasks of its bucket that began plainly (Mantel–Haenszel, within strata).
-What was tried after a failure is compared within the task: without it the task would have stayed as it was.
+Risks are per log: how often a log of a stage failed, was partial or stayed unknown, by reason code. Gains are per task.
+The first rung of a task is compared with other tasks of its bucket that started plainly (Mantel–Haenszel, within
+strata). Attempts made after a failure are compared within the task: without them its result would not have changed.
 
 `aggregate_v1` reports counted rates. `logit_field_v1` fits one ridge logistic regression over all cells, so that a thin
-cell borrows from similar ones; gains are counted under either.
+cell borrows from similar ones; both count gains the same way.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ if TYPE_CHECKING:
     from muniment.store.context import Context
 
 ALL_BUCKETS = "*"
-"""The `bucket_key` of a map of all buckets together."""
+"""The `bucket_key` of a map over all buckets."""
 ALL_CODES = ""
 OTHER = "(other)"
-"""Stands for every name beyond those that are told apart."""
+"""Replaces every name beyond the limits on distinct names."""
 NO_BUCKET, NO_CODE, NO_TIER = "(no bucket)", "(no code)", "(no tier)"
 _MODES = ("main", "sot", "matts", "kroll", "synth", "tree")
 _NAMES_MAX = {"bucket": 128, "stage": 12, "code": 96, "mode": 8, "tier": 8}
-"""Names told apart, which bounds the memory of a map whatever the number of logs."""
+"""Limits on distinct names, which bound the memory of a map for any number of logs."""
 _THIN_N = 6
 _HOTSPOTS_MAX = 100
 _COST_LEAST = 1.0
-"""The least cost that a gain is divided by, in the unit of the logs."""
+"""Lower limit of the cost that a gain is divided by, in the unit of the logs."""
 _PROBE_MAX = 4
-"""Attempts of the first band; more are a full search."""
+"""Attempts in the first band; more are a full search."""
 _DIGITS = 6
 _RIDGE = 3.0
 _FEATURES_MAX = 256
@@ -70,7 +70,7 @@ def flow_map(
     bucket_key: str | None = None,
     estimator: str | None = None,
 ) -> FlowMapSnapshot:
-    """The map of the runs that a bank logged from `since` until before `until`; logs are read one by one."""
+    """Compute the map of the runs that a bank logged from `since` until before `until`; logs are read one by one."""
     start, end = instant_of(since, "$.since"), instant_of(until, "$.until")
     check_window(start, end)
     bucket, kind = bucket_given(bucket_key) or ALL_BUCKETS, estimator_of(estimator, ctx.policy.flow.estimator)
@@ -94,7 +94,7 @@ def estimator_of(given: Any, default: FlowEstimatorKind) -> FlowEstimatorKind:
 
 
 class Rung(NamedTuple):
-    """Up to `k` attempts of one mode and tier, made as long as none before has passed."""
+    """Up to `k` attempts of one mode and tier, made until one passes."""
 
     mode: str
     tier: str | None
@@ -102,7 +102,7 @@ class Rung(NamedTuple):
 
 
 class Tried(NamedTuple):
-    """One attempt at a task; `passed` is None where nobody could say."""
+    """One attempt at a task; `passed` is None if unknown."""
 
     mode: str
     tier: str | None
@@ -111,21 +111,21 @@ class Tried(NamedTuple):
 
 
 class FlowTask(NamedTuple):
-    """The plan of a task before anything was tried, and the attempts that were made."""
+    """The plan of a task before the first attempt, and the attempts made."""
 
     rungs: tuple[Rung, ...]
     attempts: tuple[Tried, ...]
 
 
 class FlowRow(NamedTuple):
-    """One log: where it went, how it ended, what it had and what it cost."""
+    """One log: its path, result, settings and cost."""
 
     trace_id: str
     stage: str
     verdict: str
     outcome: str
     passed: bool | None
-    """None where a verifier was asked and could not say: a risk, and neither pass nor fail."""
+    """None if a verifier could not decide: counted as a risk, but neither as pass nor as fail."""
     reason_codes: tuple[str, ...] = ()
     cost: float = 0.0
     mode: str = "main"
@@ -135,13 +135,13 @@ class FlowRow(NamedTuple):
     hints: int = 0
     rules: int = 0
     is_first: bool = True
-    """Whether it is the first attempt at its task. A later one was made because another failed."""
+    """It is the first attempt at its task. Later ones follow a failure."""
     task: FlowTask | None = None
-    """Of a first attempt: the task. None where the log does not hold the plan."""
+    """The task, for a first attempt. None if the log lacks the plan."""
 
 
 def flow_rows(reader: Reader, owner: str, start: str | None = None, end: str | None = None) -> Iterator[FlowRow]:
-    """The judged runs of a bank, in the order they were logged."""
+    """The judged runs of a bank, in log order."""
     for at, body in stream_logs(reader, LogWindow(owner, start, end), newest_first=False):
         row, log_ = row_of(body), body["event_log"]
         if row.verdict is None:
@@ -183,7 +183,7 @@ def _part(block: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def is_risky(verdict: str, outcome: str) -> bool:
-    """The contract's risk: not passed, or not known to be right."""
+    """Apply the contract's definition of risk: not passed, or not known to be right."""
     return verdict in ("FAIL", "PARTIAL") or outcome in ("FAIL", "UNKNOWN")
 
 
@@ -193,7 +193,7 @@ def stage_of(mode: str) -> str:
 
 
 def k_band(k: int) -> str:
-    """Attempts in the bands that mean something: one, a probe, a full search."""
+    """Meaningful bands of attempts: one, a probe, a full search."""
     return "1" if k <= 1 else "2-4" if k <= _PROBE_MAX else "5+"
 
 
@@ -201,7 +201,7 @@ def k_band(k: int) -> str:
 
 
 class CodeKey(NamedTuple):
-    """A cell of the map; under `ALL_CODES`, all logs of the stage."""
+    """A cell of the map; with `ALL_CODES`, all logs of the stage."""
 
     bucket: str
     stage: str
@@ -209,7 +209,7 @@ class CodeKey(NamedTuple):
 
 
 class ArmKey(NamedTuple):
-    """The beginning of a task: tasks of one key differ in nothing the map knows of."""
+    """The start of a task: tasks with equal keys do not differ in anything the map knows."""
 
     bucket: str
     mode: str
@@ -233,7 +233,7 @@ class Change(NamedTuple):
 
 
 class Arm(NamedTuple):
-    """Judged tasks, how many passed, and the sums of their costs and of the squares of those."""
+    """Counts of judged tasks and passes, and the sums of their costs and squared costs."""
 
     n: int = 0
     passes: int = 0
@@ -259,14 +259,14 @@ class Arm(NamedTuple):
 
 
 class Climb(NamedTuple):
-    """Tasks that something further was open to, and its effect on them."""
+    """Tasks that had a further option open, and its effect on them."""
 
     n: int = 0
     passed: int = 0
-    """Before it came to this."""
+    """Passed before reaching it."""
     recovered: int = 0
     reached: int = 0
-    """Tasks in which any attempt of it was made."""
+    """Tasks in which at least one attempt of it was made."""
     cost: float = 0.0
     squares: float = 0.0
 
@@ -282,7 +282,7 @@ class Climb(NamedTuple):
 
 
 class FlowTally:
-    """Logs counted in cells, one after another, in memory that does not grow with their number."""
+    """Logs counted in cells one by one, in memory independent of their number."""
 
     def __init__(self) -> None:
         self._names: dict[str, set[str]] = {
@@ -293,12 +293,12 @@ class FlowTally:
             "tier": {NO_TIER, "hot", "probe", "full"},
         }
         self.codes: dict[CodeKey, tuple[int, int]] = {}
-        """n, and how many of them were at risk."""
+        """n, and the number at risk."""
         self.arms: dict[ArmKey, Arm] = {}
         self.climbs: dict[tuple[str, Change], Climb] = {}
         self.n = self.judged_n = self.tasks_n = 0
         self.folded: set[str] = set()
-        """The dimensions in which some names stand together as `OTHER`."""
+        """The dimensions in which some names were folded into `OTHER`."""
         self.first_at: str | None = None
         self.last_at: str | None = None
 
@@ -349,22 +349,22 @@ class FlowTally:
         return sorted(key for key in self.arms if bucket_key in (ALL_BUCKETS, key.bucket))
 
 
-# -- a task climbed rung by rung ----------------------------------------------------------------------
+# -- rungs of a task ----------------------------------------------------------------------------------
 
 
 class Begin(NamedTuple):
-    """The first rung of a task: one attempt, or several of a kind."""
+    """The first rung of a task: one attempt, or several of one kind."""
 
     mode: str
     tier: str | None
     k: int
-    """How many it could have had."""
+    """The number of attempts allowed."""
     passed: bool | None
     cost: float
 
 
 def begin_of(task: FlowTask) -> Begin:
-    """The first rung of a task, and whether that alone passed it."""
+    """The first rung of a task, and whether it passed by itself."""
     first = task.attempts[0]
     made: list[Tried] = []
     for each in task.attempts:
@@ -378,7 +378,7 @@ def begin_of(task: FlowTask) -> Begin:
 
 
 def climbs_of(task: FlowTask) -> Iterator[tuple[Change, Climb]]:
-    """The effect of every rung and number of attempts that was open to a task. One that passed before counts too."""
+    """The effect of each rung and number of attempts open to a task, even if an earlier one passed."""
     if all(each.passed is None for each in task.attempts):
         return
     tries = sum(rung.k for rung in task.rungs if rung.mode != "synth")
@@ -415,7 +415,7 @@ def flow_snapshot(
     start_at: str | None = None,
     end_at: str | None = None,
 ) -> FlowMapSnapshot:
-    """The map of a bucket, or of all, over the window that the tally was counted in."""
+    """Build the map of one bucket or all, over the window that the tally counted."""
     check_window(start_at, end_at)
     if tally.first_at is None:
         raise NotFound("no judged run was logged in this window", path="$.window", hint="take a wider window")
@@ -462,7 +462,7 @@ def _notes(tally: FlowTally, spots_n: int, alone: Sequence[str]) -> Iterator[str
 
 
 def _rounded(value: float) -> float:
-    """A published figure: the last bits of a float are no information."""
+    """Round a published figure: the last bits of a float carry no information."""
     return round(value, _DIGITS) + 0.0
 
 
@@ -470,7 +470,7 @@ def _rounded(value: float) -> float:
 
 
 class RiskCell(NamedTuple):
-    """A stage and a code: of `n` logs of the stage `risky` went wrong with the code; `code_n` had it at all."""
+    """A stage and a code: of `n` logs of the stage, `risky` failed with the code and `code_n` had it at all."""
 
     stage: str
     code: str
@@ -480,7 +480,7 @@ class RiskCell(NamedTuple):
 
 
 def risk_cells(tally: FlowTally, bucket_key: str) -> list[RiskCell]:
-    """The cells of the map of a bucket, or of all buckets together, stage by stage."""
+    """The cells of one bucket, or of all together, stage by stage."""
     logs: defaultdict[str, int] = defaultdict(int)
     counted: defaultdict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
     for key, (n, risky) in tally.codes.items():
@@ -495,7 +495,7 @@ def risk_cells(tally: FlowTally, bucket_key: str) -> list[RiskCell]:
 
 
 def hotspots(tally: FlowTally, bucket_key: str) -> list[dict[str, Any]]:
-    """Every cell at which something went wrong, worst first."""
+    """Every cell with failures, worst first."""
     cells = (cell for cell in risk_cells(tally, bucket_key) if cell.risky)
     return _worst_first(_hotspot(cell, cell.risky / cell.n, wilson_bounds(cell.risky, cell.n)) for cell in cells)
 
@@ -515,7 +515,7 @@ def _hotspot(cell: RiskCell, rate: float, bounds: Bounds) -> dict[str, Any]:
 
 
 def _worst_first(found: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Cells sorted by the lower bound: the surely bad come before those that may be."""
+    """Sort cells by lower bound, so that cells surely bad precede those that may be."""
     return sorted(
         found, key=lambda each: (-each["lower"], -each["risk_rate"], each["stage"], each["reason_code"] or "")
     )
@@ -530,13 +530,13 @@ _BASES: dict[str, tuple[str | bool, ...]] = {
     "hints": (False,),
     "rules": (False,),
 }
-"""Levels of doing nothing of the kind. The first stands for all."""
+"""Levels that mean no intervention of the kind. The first represents them."""
 _PACKAGE = ("mode", "tier", "k")
-"""Fields that mostly change together, and cannot be told apart where they do."""
+"""Fields that usually change together; if they do, their effects are reported together."""
 
 
 def interventions(tally: FlowTally, bucket_key: str) -> tuple[list[dict[str, Any]], list[str]]:
-    """The gain of each intervention, best first, and the names of those that nothing can be compared with."""
+    """The gain of each intervention, best first, and the names of those without anything to compare with."""
     sums: defaultdict[Change, Climb] = defaultdict(Climb)
     for (bucket, change), climb in sorted(tally.climbs.items(), key=lambda each: (each[0][0], each[0][1].name)):
         if bucket_key in (ALL_BUCKETS, bucket):
@@ -554,7 +554,7 @@ def interventions(tally: FlowTally, bucket_key: str) -> tuple[list[dict[str, Any
 
 
 def _recovered(change: Change, climb: Climb) -> dict[str, Any]:
-    """What a further rung, or further attempts, recovered: the same tasks before and after."""
+    """The tasks recovered by a further rung or further attempts: the same tasks before and after."""
     n, arm = climb.n, Arm(climb.n, 0, climb.cost, climb.squares)
     bounds = wilson_bounds(climb.recovered, n)
     fields = _gain_fields(change, climb.recovered / n, bounds, climb.passed / n, (n, n, 1), "within_task")
@@ -562,8 +562,8 @@ def _recovered(change: Change, climb: Climb) -> dict[str, Any]:
 
 
 def _between(tally: FlowTally, keys: Sequence[ArmKey], change: Change) -> dict[str, Any] | None:
-    """The mean difference within strata of tasks that had it and tasks that had nothing of the kind; None where no
-    stratum has both. Strata are weighed as Mantel and Haenszel do, and their bounds combined (MOVER).
+    """The mean difference within strata between tasks with the intervention and tasks without any of its kind; None if
+    no stratum has both. Strata are weighted by Mantel–Haenszel, and their bounds combined (MOVER).
     """
     fields = _PACKAGE if change.field in _PACKAGE else (change.field,)
     sides: defaultdict[ArmKey, list[Arm]] = defaultdict(lambda: [Arm(), Arm()])
@@ -631,29 +631,31 @@ class RiskField(NamedTuple):
     """A ridge logistic regression over the cells of all buckets."""
 
     names: tuple[str, ...]
-    """Of the features; the first is the intercept."""
+    """Features, the intercept first."""
     weights: Floats
     covariance: Floats
     place: Mapping[str, int]
-    """Of each feature, its column."""
+    """Column of each feature."""
 
     @property
     def model_ref(self) -> str:
-        """The digest of all that a prediction depends on."""
+        """Digest of everything a prediction depends on."""
         return digest_of(dict(zip(self.names, map(_rounded, self.weights.tolist()), strict=True)))
 
     def risk_of(self, bucket: str, stage: str, code: str = ALL_CODES) -> float:
-        """How often a log of the bucket and stage goes wrong with the code, seen there or not."""
+        """Estimate how often a log of the bucket and stage fails with the code, seen there or not."""
         return self._predict(bucket, stage, code)[0]
 
     def hotspots(self, tally: FlowTally, bucket_key: str) -> list[dict[str, Any]]:
-        """The cells at which something went wrong, worst first, each with the fitted rate."""
+        """The cells with failures, worst first, each with its fitted rate."""
         return _worst_first(
             _hotspot(cell, *self._mean(tally, bucket_key, cell)) for cell in risk_cells(tally, bucket_key) if cell.risky
         )
 
     def _mean(self, tally: FlowTally, bucket_key: str, cell: RiskCell) -> tuple[float, Bounds]:
-        """The mean chance over the buckets of a cell; its bounds on the logit scale, where they keep within 0 and 1."""
+        """Mean probability over the buckets of a cell; its bounds are on the logit scale, so they stay within
+        0 and 1.
+        """
         chance, slope = 0.0, np.zeros(len(self.names))
         for key, (n, _) in sorted(tally.codes.items()):
             if key.stage == cell.stage and key.code == ALL_CODES and bucket_key in (ALL_BUCKETS, key.bucket):
@@ -665,7 +667,7 @@ class RiskField(NamedTuple):
         return chance, Bounds(_chance(middle - reach), _chance(middle + reach))
 
     def _predict(self, bucket: str, stage: str, code: str) -> tuple[float, Floats]:
-        """The chance, and how it moves with the weights. Features never seen count nothing."""
+        """The probability, and its gradient in the weights. Unseen features contribute nothing."""
         on = [self.place[name] for name in (self.names[0], *_features(bucket, stage, code)) if name in self.place]
         chance = _chance(float(self.weights[on].sum()))
         slope = np.zeros(len(self.names))
@@ -674,7 +676,7 @@ class RiskField(NamedTuple):
 
 
 def fit_risk(tally: FlowTally) -> RiskField:
-    """Fit the field by Newton's method. Every code in every bucket and stage is a row, those never met too."""
+    """Fit the field by Newton's method. Every code in every bucket and stage is a row, even if never observed."""
     whole = sorted((key, n) for key, (n, _) in tally.codes.items() if key.code == ALL_CODES)
     if not whole:
         raise InvalidInput("there are no logs to learn from", path="$.window", hint="take a wider window")
@@ -690,7 +692,7 @@ def fit_risk(tally: FlowTally) -> RiskField:
     names = ("1", *sorted(kept))
     design = _design([_features(*key) for key, _ in cells], names)
     penalty = np.full(len(names), _RIDGE)
-    penalty[0] = 1e-6  # the intercept is free
+    penalty[0] = 1e-6  # the intercept is not penalised
     weights = np.zeros(len(names))
     for _ in range(_STEPS_MAX):
         chance = 1 / (1 + np.exp(-np.clip(_sums(design, weights), -500, 500)))
@@ -710,14 +712,14 @@ def _features(bucket: str, stage: str, code: str) -> tuple[str, ...]:
     try:
         impact, domain, clarity = parse_bucket_key(bucket)
         axes += [f"impact={impact}", f"domain={domain}", f"clarity={clarity}"]
-    except InvalidInput:  # a bucket of the caller's own: nothing but its name is known
+    except InvalidInput:  # a custom bucket: only its name is known
         pass
     pairs = (f"code={code}&stage={stage}", *(f"code={code}&{axis}" for axis in axes), f"stage={stage}&bucket={bucket}")
     return (f"code={code}", f"stage={stage}", *axes, *pairs)
 
 
 def _design(rows: Sequence[Sequence[str]], names: Sequence[str]) -> NDArray[np.int64]:
-    """The columns that are true of each row, filled up with one that is no column."""
+    """The columns that are true in each row, padded with an index beyond the last column."""
     place = {name: at for at, name in enumerate(names)}
     held = [[0, *(place[name] for name in features if name in place)] for features in rows]
     columns = np.full((len(held), max(map(len, held))), len(names), dtype=np.int64)
@@ -737,7 +739,7 @@ def _gather(design: NDArray[np.int64], values: Floats, size: int) -> Floats:
 
 
 def _curve(design: NDArray[np.int64], spread: Floats, penalty: Floats) -> Floats:
-    """The curvature as a dense matrix. A row is a handful of columns, so their pairs are counted, not multiplied."""
+    """The curvature as a dense matrix. A row has few columns, so pairs are counted instead of multiplied."""
     width = len(penalty) + 1
     each, whole = np.repeat(spread, design.shape[1]), np.zeros(width * width)
     for column in range(design.shape[1]):

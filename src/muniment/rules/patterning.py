@@ -1,4 +1,4 @@
-"""Patterning (RC-24): data weights from a measured response. Offline: no run, ledger or store is touched."""
+"""Patterning (RC-24): data weights from a measured response. Offline: it uses no run, ledger or store."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Weight = Annotated[Number, Field(ge=0)]
 
 
 class PatterningEvaluation(Record):
-    """What was observed when `step` of the data was moved to a probe (away from it: negative); 0 is the base."""
+    """Observables measured with `step` of the data moved to a probe (negative: away from it); 0 is the base."""
 
     probe_id: NonEmpty | None = None
     step: Annotated[Number, Field(gt=-1, lt=1)] = 0
@@ -40,16 +40,16 @@ class PatterningEvaluation(Record):
 
 
 class GivenResponse(Record):
-    """A response that was not measured here, such as one from gradients: a row an observable, a column a probe."""
+    """A response measured elsewhere, such as from gradients: rows are observables, columns are probes."""
 
     chi: Items[Items[Number]]
     base: dict[str, Number]
     errors: Absent[Items[Items[Number]]] = None
-    """The standard error of each."""
+    """Standard errors."""
 
 
 class PatterningMeasurements(Record):
-    """All that a plan is made from, as one document."""
+    """The complete input of a plan, as one document."""
 
     base_dataset: NonEmpty
     probes: Items[PatterningProbe]
@@ -57,7 +57,7 @@ class PatterningMeasurements(Record):
     base_weights: dict[str, Weight]
     evaluations: Items[PatterningEvaluation] = ()
     response: Absent[GivenResponse] = None
-    """In place of evaluations."""
+    """Replaces evaluations."""
 
 
 # == levers ===========================================================================================================
@@ -69,7 +69,7 @@ _SLACK = 1e-9
 
 
 class Levers(NamedTuple):
-    """The probes, the mixture that is in use (it adds up to 1), and how high each weight may go."""
+    """The probes, the current mixture (it sums to 1), and the cap of each weight."""
 
     ids: tuple[str, ...]
     base: Vector
@@ -77,14 +77,14 @@ class Levers(NamedTuple):
 
 
 class Step(NamedTuple):
-    """`size` of the data moved to the probe at this place; the base is Step(None, 0)."""
+    """`size` of the data moved to the probe at this index; the base is Step(None, 0)."""
 
     probe: int | None
     size: float
 
 
 def read_levers(probes: Sequence[PatterningProbe], base_weights: Mapping[str, float]) -> Levers:
-    """The probes with the weights they have now, in any scale; raises `InvalidInput` where no mixture can be made."""
+    """Read the probes and their current weights, in any scale. Raises `InvalidInput` if they make no mixture."""
     ids = tuple(probe.probe_id for probe in probes)
     if len(ids) < 2:
         raise InvalidInput("a mixture of fewer than two probes", path="$.probes", hint="name two probes or more")
@@ -126,7 +126,7 @@ def _cap(probe: PatterningProbe) -> float:
 
 
 def moved(levers: Levers, step: Step) -> Vector:
-    """The mixture after a step."""
+    """Return the mixture after a step."""
     if step.probe is None:
         return levers.base
     target = np.zeros(len(levers.ids))
@@ -139,9 +139,9 @@ def named(levers: Levers, weights: Vector) -> dict[str, float]:
 
 
 def planned_steps(levers: Levers, policy: PatterningPolicy) -> tuple[Step, ...]:
-    """The base, and one or two steps for each probe: only where the mixture keeps within 0 and the caps.
+    """The base, and one or two steps for each probe, restricted to mixtures within 0 and the caps.
 
-    A probe that has next to nothing to give is only raised; one at its cap is only lowered.
+    A probe with almost no weight is only raised; one at its cap is only lowered.
     """
     epsilon = float(policy.epsilon)
     steps = [Step(None, 0.0)]
@@ -169,7 +169,9 @@ _LOWER_IS_BETTER = ("unknown_rate", "reason_code_rate", "avg_cost")
 
 
 def check_observables(observables: Sequence[PatterningObservable]) -> None:
-    """Each is there once, asks for one thing at most, and something is asked for at all."""
+    """Check that each observable occurs once and asks for at most one thing, and that at least one asks for
+    something.
+    """
     ids = [each.obs_id for each in observables]
     if len(set(ids)) < len(ids):
         raise InvalidInput("two observables of one name", path="$.observables", hint="each obs_id once")
@@ -190,7 +192,7 @@ def check_observables(observables: Sequence[PatterningObservable]) -> None:
 
 
 def read_values(answer: Any, observables: Sequence[PatterningObservable], where: str) -> Vector:
-    """The value of each observable in order; raises `InvalidInput` for what no measurement can be."""
+    """Read the value of each observable in order. Raises `InvalidInput` for values that cannot be measurements."""
     if not isinstance(answer, Mapping):
         raise InvalidInput(f"{where}: wanted a value for each observable, found {type(answer).__name__}")
     return np.array([_value(answer, each, where) for each in observables], dtype=float)
@@ -211,7 +213,7 @@ def _value(answer: Mapping[Any, Any], observable: PatterningObservable, where: s
     return number
 
 
-# -- what is asked ------------------------------------------------------------------------------------
+# -- requests -----------------------------------------------------------------------------------------
 
 
 def _is_asked(observable: PatterningObservable) -> bool:
@@ -219,20 +221,22 @@ def _is_asked(observable: PatterningObservable) -> bool:
 
 
 def target_of(observable: PatterningObservable, base: float) -> float | None:
-    """The change that is asked for; None where it should stay as it is."""
+    """The requested change; None if the observable should stay as it is."""
     if observable.target_delta is not None:
         return float(observable.target_delta)
     return None if observable.target_value is None else float(observable.target_value) - base
 
 
 def targets(observables: Sequence[PatterningObservable], base: Vector) -> Vector:
-    """The change asked of each; 0 of those that should stay."""
+    """The requested changes; 0 for observables that should stay."""
     asked = [target_of(each, float(value)) for each, value in zip(observables, base, strict=True)]
     return np.array([each or 0.0 for each in asked])
 
 
 def units(observables: Sequence[PatterningObservable], base: Vector) -> Vector:
-    """What counts as one: a rate as it stands, a cost in shares of what it was, so that tokens do not drown points."""
+    """The scale of each observable: 1 for a rate, its base value for a cost, so that token counts do not outweigh
+    rates.
+    """
     return np.array(
         [
             float(value) if each.kind == "avg_cost" and value > 0 else 1.0
@@ -242,7 +246,7 @@ def units(observables: Sequence[PatterningObservable], base: Vector) -> Vector:
 
 
 def better_sign(observable: PatterningObservable, base: float) -> Literal[1, -1]:
-    """1 where more is better. What is asked for says so; else the kind does, and what is `custom` should not fall."""
+    """Return 1 if more is better, from the request or else the kind; `custom` observables should not fall."""
     asked = target_of(observable, base)
     if asked:
         return 1 if asked > 0 else -1
@@ -256,9 +260,9 @@ _Readings = dict[tuple[str | None, float], Vector]  # (probe, step) → observab
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """χ of each seed (seeds × observables × probes), the observables at the base, and errors that came with a given χ.
+    """χ of each seed (seeds × observables × probes), the observables at the base, and the errors of a given χ.
 
-    `shapes` says how each probe was measured: central, forward, backward.
+    `shapes` records how each probe was measured: central, forward, backward.
     """
 
     samples: npt.NDArray[np.float64]
@@ -274,7 +278,7 @@ class Response:
 
     @property
     def errors(self) -> Matrix | None:
-        """Standard errors of χ; None where nothing is known of them."""
+        """Standard errors of χ; None if unknown."""
         if self.given_errors is not None:
             return self.given_errors
         seeds = len(self.samples)
@@ -284,9 +288,9 @@ class Response:
         return errors
 
     def predicted(self, change: Vector) -> list[MeanBounds]:
-        """What a change of the weights does to each observable, as far as the response is straight.
+        """Predict the effect of changed weights on each observable, to first order.
 
-        The interval is that of the measurement; it knows nothing of curvature.
+        The interval covers measurement error, not curvature.
         """
         each = self.samples @ change  # seeds × observables
         if self.given_errors is None:
@@ -302,7 +306,7 @@ class Response:
 def measured_response(
     evaluations: Sequence[PatterningEvaluation], levers: Levers, observables: Sequence[PatterningObservable]
 ) -> Response:
-    """χ from evaluations; every seed must have the base and the same steps of every probe."""
+    """Compute χ from evaluations; every seed needs the base and the same steps of every probe."""
     by_seed: dict[int, _Readings] = {}
     for at, each in enumerate(evaluations):
         path = f"$.evaluations[{at}]"
@@ -340,7 +344,7 @@ def _chi(readings: _Readings, levers: Levers) -> Matrix:
 
 
 def _slope(sides: dict[float, Vector], base: Vector, name: str) -> Vector:
-    """The slope at the base. Two sides at unequal distances are weighed so that curvature cancels all the same."""
+    """The slope at the base. Two sides at unequal distances are weighted so that curvature still cancels."""
     sizes = sorted(sides)
     if len(sizes) == 1:
         (size,) = sizes
@@ -360,7 +364,7 @@ def _shape(sizes: Sequence[float]) -> str:
 
 
 def given_response(given: GivenResponse, levers: Levers, observables: Sequence[PatterningObservable]) -> Response:
-    """A χ as it was given: taken, once its shape is right."""
+    """Accept a given χ after checking its shape."""
     chi = _matrix(given.chi, levers, observables, "chi")
     errors = None if given.errors is None else _matrix(given.errors, levers, observables, "errors")
     if errors is not None and (errors < 0).any():
@@ -385,29 +389,31 @@ def _matrix(
 
 Mask = npt.NDArray[np.bool_]
 
-_SILENT = 1e-12  # of the largest response: rounding, not an answer
+_SILENT = 1e-12  # relative to the largest response: rounding error, not a result
 _TINY = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """The weights and how they came about. `refused` says why they are those of the base."""
+    """The weights and their diagnostics. `refused` explains why the base weights were kept."""
 
     weights: Vector
     clipped: bool
     renormalized: bool
     shortened: float
-    """The share of the step that was taken; 1 where all of it was."""
+    """The share of the step that was taken; 1 if all of it."""
     ridge: float
     condition: float | None
-    """None where it is infinite."""
+    """None if infinite."""
     refused: str | None = None
 
 
 def solve_weights(
     response: Response, levers: Levers, observables: Sequence[PatterningObservable], policy: PatterningPolicy
 ) -> Solved:
-    """The weights for what the observables ask; an ill-conditioned χ is refused, or said to be, by policy."""
+    """Solve for the weights that the observables ask for; an ill-conditioned χ is refused or flagged, depending on
+    policy.
+    """
     scale = units(observables, response.base)
     basis = _sum_zero(len(levers.ids))
     reduced = response.chi / scale[:, np.newaxis] @ basis
@@ -432,7 +438,7 @@ def solve_weights(
 
 
 def _sum_zero(count: int) -> Matrix:
-    """An orthonormal basis of the changes that add up to 0 (Helmert's), one a column."""
+    """An orthonormal basis of the changes that sum to 0 (Helmert's), one per column."""
     basis = np.zeros((count, count - 1))
     for at in range(1, count):
         basis[:at, at - 1] = 1.0
@@ -442,9 +448,9 @@ def _sum_zero(count: int) -> Matrix:
 
 
 def _condition(reduced: Matrix, is_asked: Mask) -> float | None:
-    """The largest over the smallest singular value that a mixture leaves.
+    """The condition number: largest over smallest singular value within the mixtures.
 
-    An observable that should stay, and does whatever is tried, asks for nothing: its row is left out.
+    An observable that should stay and does not respond to any probe asks for nothing: its row is left out.
     """
     speaks = np.linalg.norm(reduced, axis=1) > _SILENT * max(float(np.linalg.norm(reduced)), _TINY)
     rows = reduced[is_asked | speaks]
@@ -453,7 +459,7 @@ def _condition(reduced: Matrix, is_asked: Mask) -> float | None:
 
 
 def _noise(response: Response, scale: Vector, basis: Matrix) -> float:
-    """What noise adds to a squared singular value: as much as that is taken off again by the ridge."""
+    """The amount noise adds to a squared singular value; the ridge subtracts it again."""
     errors = response.errors
     if errors is None:
         return 0.0
@@ -484,9 +490,9 @@ def _refusal(
 
 
 def capped_mixture(raw: Vector, caps: Vector) -> tuple[Vector, bool]:
-    """Weights in [0, cap] that add up to 1, and whether any had to be cut.
+    """Return weights in [0, cap] that sum to 1, and whether any was cut.
 
-    Renormalising may lift a weight over its cap: then it stays at the cap and the others share what is left.
+    Renormalising may lift a weight over its cap: it then stays at the cap and the others share the rest.
     """
     weights = np.clip(raw, 0.0, caps)
     was_clipped = bool(np.abs(weights - raw).max() > _TINY)
@@ -508,7 +514,7 @@ def capped_mixture(raw: Vector, caps: Vector) -> tuple[Vector, bool]:
 
 # == planning =========================================================================================================
 
-_DIGITS = 12  # of what linear algebra answers: the rest differs between machines
+_DIGITS = 12  # Digits kept from linear algebra: the rest differs between machines.
 
 
 def make_plan(
@@ -520,7 +526,7 @@ def make_plan(
     canary_suite_id: str | None = None,
     replay_window: dict[str, Any] | None = None,
 ) -> PatterningPlan:
-    """The plan of what was measured. Same inputs, same plan, its id too unless one is given."""
+    """Build the plan from measurements. Deterministic, including its id unless one is given."""
     check_observables(measured.observables)
     levers = read_levers(measured.probes, measured.base_weights)
     if (measured.response is None) == (not measured.evaluations):
@@ -585,7 +591,7 @@ def _results(
 
 
 def _change_fields(change: MeanBounds) -> dict[str, Any]:
-    """A change and its bounds, rounded, as a plan has them."""
+    """A change and its bounds, rounded, as stored in a plan."""
     wire = change.to_wire()
     shown = {name: value if value is None else _rounded(value) for name, value in wire.items() if name != "n"}
     return {"change": shown.pop("mean"), **shown}
@@ -630,7 +636,7 @@ _NEXT = {
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What a replay or a canary showed: whether it held, why not, and the numbers."""
+    """The result of a replay or a canary: whether it held, why not, and the figures."""
 
     held: bool
     reasons: tuple[str, ...]
@@ -649,9 +655,9 @@ def judge_evaluations(
     after: Sequence[Mapping[str, float]],
     policy: PatterningPolicy,
 ) -> Trial:
-    """Evaluations with the base weights and with the plan's, pair by pair (the same seed, the same tasks).
+    """Compare evaluations with the base weights and with the plan's, pair by pair (same seed, same tasks).
 
-    It holds where nothing got worse by more than `regress_max`, and what was asked to change moved that way.
+    It holds if nothing got worse by more than `regress_max`, and the requested changes have the right direction.
     """
     if not before or len(before) != len(after):
         raise InvalidInput(
@@ -679,7 +685,7 @@ def judge_evaluations(
 
 
 def _plan_base(plan: PatterningPlan, obs_id: str, otherwise: float) -> float:
-    """What an observable was when the plan was made."""
+    """The value of an observable when the plan was made."""
     predicted = _results_of(plan).get("predicted")
     found = predicted.get(obs_id) if isinstance(predicted, Mapping) else None
     value = found.get("base") if isinstance(found, Mapping) else None
@@ -691,18 +697,20 @@ def _bounds(change: MeanBounds) -> dict[str, float | None]:
 
 
 def judge_comparison(comparison: Comparison) -> Trial:
-    """A canary over real runs: the sequential test must have said that it is not harmful. Undecided does not hold."""
+    """Judge a canary over real runs: the sequential test must have shown it is not harmful. Undecided does not
+    count.
+    """
     decision = comparison.decision
     held = decision in ("not_harmful", "better")
     results = {"decision": decision, "effect": comparison.effect, "comparison": comparison.to_wire()}
     return Trial(held, () if held else (f"the comparison says {decision}",), results)
 
 
-# -- the way ------------------------------------------------------------------------------------------
+# -- the path -----------------------------------------------------------------------------------------
 
 
 def stage_of(plan: PatterningPlan) -> Stage:
-    """Where a plan stands; raises `InvalidInput` for one that says it is applied and has not come that way."""
+    """The stage of a plan. Raises `InvalidInput` for a plan marked as applied without the preceding stages."""
     said = _results_of(plan).get("stage", "planned")
     if said not in _STAGES or (said == "applied") != plan.applied:
         raise InvalidInput(
@@ -715,7 +723,7 @@ def stage_of(plan: PatterningPlan) -> Stage:
 
 
 def check_stage(plan: PatterningPlan, wanted: Stage, step: str) -> None:
-    """Raises `WrongStage` unless the plan stands there; `step` is what was to be done."""
+    """Raise `WrongStage` unless the plan is at the wanted stage; `step` names the attempted step."""
     stage = stage_of(plan)
     if stage != wanted:
         raise WrongStage(
@@ -724,19 +732,19 @@ def check_stage(plan: PatterningPlan, wanted: Stage, step: str) -> None:
 
 
 def replayed(plan: PatterningPlan, trial: Trial) -> PatterningPlan:
-    """The plan after its replay."""
+    """Return the plan after its replay."""
     check_stage(plan, "planned", "replayed")
     return _tried(plan, "replay", trial, "replayed")
 
 
 def canaried(plan: PatterningPlan, trial: Trial) -> PatterningPlan:
-    """The plan after its canary, which comes after a replay that held."""
+    """Return the plan after its canary, which requires a replay that held."""
     check_stage(plan, "replayed", "tried in a canary")
     return _tried(plan, "canary", trial, "canaried")
 
 
 def applied(plan: PatterningPlan) -> PatterningPlan:
-    """The plan in force: the only place where `applied` becomes true."""
+    """Return the plan in force: the only place that sets `applied` to true."""
     check_stage(plan, "canaried", "applied")
     results = _results_of(plan)
     for name in ("replay", "canary"):
@@ -747,19 +755,19 @@ def applied(plan: PatterningPlan) -> PatterningPlan:
 
 
 def rolled_back(plan: PatterningPlan, reason: str) -> PatterningPlan:
-    """The base weights again, from any stage but the ends."""
+    """Restore the base weights, from any stage but the final ones."""
     if stage_of(plan) in ("refused", "rolled_back", "failed"):
         check_stage(plan, "applied", "rolled back")
     return _at(plan, "rolled_back", {"rollback": {"reasons": [reason]}})
 
 
 def weights_in_force(plan: PatterningPlan) -> dict[str, float]:
-    """The weights by probe: the plan's where it is applied, else those of the base."""
+    """Weights by probe: the plan's if it is applied, else the base weights."""
     return planned_weights(plan) if stage_of(plan) == "applied" else base_weights(plan)
 
 
 def planned_weights(plan: PatterningPlan) -> dict[str, float]:
-    """The plan's own weights, by probe."""
+    """Weights by probe, as planned."""
     weights = plan.solution.weights
     if len(weights) != len(plan.probes):
         raise InvalidInput(f"{len(weights)} weights for {len(plan.probes)} probes", path="$.solution.weights")
@@ -767,7 +775,7 @@ def planned_weights(plan: PatterningPlan) -> dict[str, float]:
 
 
 def base_weights(plan: PatterningPlan) -> dict[str, float]:
-    """The weights that the plan started from, by probe."""
+    """Weights by probe that the plan started from."""
     base = _results_of(plan).get("base_weights")
     ids = [probe.probe_id for probe in plan.probes]
     if not isinstance(base, Mapping) or set(base) != set(ids):
@@ -797,7 +805,7 @@ def _at(plan: PatterningPlan, stage: Stage, results: Mapping[str, Any], *, is_ap
 
 
 class RunRow(NamedTuple):
-    """What counts of one run. None: not known of it."""
+    """The countable facts of a run; None if unknown."""
 
     bucket_key: str | None
     passed: bool
@@ -807,7 +815,9 @@ class RunRow(NamedTuple):
 
 
 def row_of_log(log: EventLog) -> RunRow:
-    """A run by its EventLog. The contract's log names no reason codes; where its open mirror does, they are read."""
+    """Read a run from its EventLog. The contract's log has no reason codes; if its open mirror has them, they
+    are used.
+    """
     verdict, outcome = log.verifier.verdict or "", log.verifier.outcome or "UNKNOWN"
     codes: Any = (log.verifier.model_extra or {}).get("reason_codes")
     named = frozenset(code for code in codes if isinstance(code, str)) if isinstance(codes, list | tuple) else None
@@ -818,14 +828,14 @@ def row_of_log(log: EventLog) -> RunRow:
 
 
 def row_of_facts(facts: RunFacts) -> RunRow:
-    """A run as a fold read it."""
+    """Read a run from folded facts."""
     unknown = (facts.outcome or "UNKNOWN") == "UNKNOWN"
     bucket = facts.bucket_key or facts.bucket_derived
     return RunRow(bucket, facts.passed, unknown, frozenset(facts.reason_codes), float(facts.cost))
 
 
 def read_rates(rows: Iterable[RunRow], observables: Sequence[PatterningObservable]) -> dict[str, float]:
-    """The value of each observable over the rows; one that no row speaks of is refused, not nought."""
+    """The value of each observable over the rows. One without data is refused, not set to zero."""
     listed = list(rows)
     return {each.obs_id: _observed_rate(listed, each) for each in observables}
 
@@ -861,13 +871,13 @@ def _observed_rate(rows: Sequence[RunRow], observable: PatterningObservable) -> 
 
 
 class TrainAndEvaluate(Protocol):
-    """Train on data mixed by these weights (they add up to 1), with this seed; answer each observable's value."""
+    """Train on data mixed by these weights (they sum to 1), with this seed; return each observable's value."""
 
     def __call__(self, weights: Mapping[str, float], seed: int, /) -> Mapping[str, float]: ...
 
 
 class _Measurement(NamedTuple):
-    """One measurement to be made: under these weights, with this seed."""
+    """A pending measurement: under these weights, with this seed."""
 
     label: str
     weights: dict[str, float]
@@ -889,10 +899,10 @@ def run_patterning(
     canary: TrainAndEvaluate | None = None,
     patterning_id: str | None = None,
 ) -> PatterningPlan:
-    """Measure χ near the base weights, solve for what the observables ask, and try the plan.
+    """Measure χ near the base weights, solve for the requested observables, and try the plan.
 
-    With `replay` the plan is replayed (evaluated on earlier tasks), with `canary` too it is tried and, where both hold,
-    applied. Without them it stays a proposal; `validate_plan` takes it on later.
+    With `replay` the plan is replayed (evaluated on earlier tasks), with `canary` it is also tried and, if both hold,
+    applied. Without them it remains a proposal, to be continued by `validate_plan`.
     """
     numbers = policy or PatterningPolicy()
     measured = measure_response(
@@ -922,7 +932,7 @@ def measure_response(
     policy: PatterningPolicy,
     executor: Executor | None = None,
 ) -> PatterningMeasurements:
-    """Evaluate the base and a step or two for each probe, `repeats` times with seeds from `seed` on."""
+    """Evaluate the base and one or two steps for each probe, `repeats` times with seeds from `seed` on."""
     asked = PatterningMeasurements.from_wire(
         {
             "base_dataset": base_dataset,
@@ -964,7 +974,7 @@ def validate_plan(
     policy: PatterningPolicy | None = None,
     executor: Executor | None = None,
 ) -> PatterningPlan:
-    """Take a plan on: replay, then canary, then applied. What regresses is rolled back and goes no further."""
+    """Continue a plan: replay, then canary, then applied. A regression rolls it back and ends it."""
     numbers = policy or PatterningPolicy()
 
     def tried(judge: TrainAndEvaluate) -> Trial:
@@ -983,7 +993,7 @@ def validate_plan(
 def observe_logs(
     logs: Iterable[EventLog], observables: Sequence[PatterningObservable | Mapping[str, Any]]
 ) -> dict[str, float]:
-    """The observables as the logs of runs show them, such as `mem.bank(...).event_logs()`."""
+    """Compute the observables from run logs, such as `mem.bank(...).event_logs()`."""
     read = [each if isinstance(each, PatterningObservable) else PatterningObservable.from_wire(each)
             for each in observables]  # fmt: skip
     return read_rates(map(row_of_log, logs), read)
@@ -1013,7 +1023,7 @@ def _evaluate(
     policy: PatterningPolicy,
     executor: Executor | None,
 ) -> list[dict[str, float]]:
-    """The answers in order. The first that fails stops the rest."""
+    """Evaluate in order. The first failure stops the rest."""
     if executor is None:
         return [
             _read(outcome_of(partial(judge, dict(asked.weights), asked.seed)), asked, observables, policy)
@@ -1031,7 +1041,7 @@ def _evaluate(
 def _submitted(executor: Executor, judge: TrainAndEvaluate, asked: _Measurement) -> Future[Mapping[str, float]]:
     try:
         return executor.submit(judge, dict(asked.weights), asked.seed)
-    except RuntimeError as error:  # shut down, or its workers died
+    except RuntimeError as error:  # the executor was shut down, or its workers died
         raise EvaluationFailed(f"{_where(asked)}: the executor takes no work: {error}") from error
 
 

@@ -1,7 +1,7 @@
-"""The rulebook's items, from the entries that tell of them: revisions, selections, uses, reports, tests. Pure.
+"""The rulebook's items, projected from entries: revisions, selections, uses, reports, tests. Pure.
 
-A rule that acts is projected only where its report leads to a gate that it passed, as it is: a promotion's where it is
-active, the gate's where it is on trial. An entry from elsewhere that calls a rule active makes nothing of it.
+An acting rule is projected only if its report leads to a gate passed in its current form: the promotion's report if it
+is active, the gate's if it is on trial. Foreign entries that merely call a rule active have no effect.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Lookup = Callable[[str], Item | None]
 
 
 def book_id(tenant_id: str, owner: str) -> str:
-    """The item whose versions are the revisions of a bank's rulebook."""
+    """The id of the item whose versions are the revisions of a bank's rulebook."""
     return short_id("book", [tenant_id, owner])
 
 
@@ -55,7 +55,7 @@ def use_name(rule_id: str) -> str:
 
 
 def is_earned(memory: StoredMemory, lookup: Lookup) -> bool:
-    """May the rule stand as it says it does? One that acts, on trial or active, must show what lets it."""
+    """Return whether the evidence supports the rule's stage. A rule on trial or active must show it."""
     is_active = "active" in (memory.status, memory.stage, memory.record.get("status"))
     if not is_active and memory.stage != "canary":
         return True
@@ -71,7 +71,9 @@ def is_earned(memory: StoredMemory, lookup: Lookup) -> bool:
 
 
 def is_persons_own(before: StoredMemory | None, memory: StoredMemory) -> bool:
-    """Is a rule of the submitted layer as such rules are: with a TTL, no guard, and never changed? Others are, too."""
+    """Return whether a rule of the submitted layer has the form of such rules: with a TTL, no guard, never changed.
+    Other layers pass.
+    """
     if "user" not in (memory.layer, None if before is None else before.layer):
         return True
     from muniment.rules.rulebook import check_user_change
@@ -94,7 +96,7 @@ def _place_of(memory: StoredMemory) -> str | None:
 
 
 project_rule = project_memory("rule", _admits, _place_of)
-"""A rule as its bank keeps it: the next version, where it shows what lets it stand so."""
+"""Project a rule into its bank: the next version, if the evidence supports its stage."""
 
 
 def _report(lookup: Lookup, report_id: str | None) -> Any:
@@ -106,7 +108,7 @@ def _report(lookup: Lookup, report_id: str | None) -> Any:
 
 
 def project_rulebook(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
-    """A revision: the next version of the bank's rulebook."""
+    """Project a revision: the next version of the bank's rulebook."""
     said = entry.metadata
     if said.get("event") != RULEBOOK_CHANGED or not is_bank(entry.scope.user_id):
         return []
@@ -121,7 +123,7 @@ def project_rulebook(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
 
 
 def project_report(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
-    """What a gate, a replay or a promotion found. It is made once."""
+    """Project the report of a gate, a replay or a promotion. Each is written once."""
     id_, kind = named_id(entry, RULE_REPORTED, by_bank=True), entry.metadata.get("kind")
     if id_ is None:
         return []
@@ -140,7 +142,7 @@ def project_report(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
 
 
 def project_test(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
-    """A test of a rule, or the next version of it."""
+    """Project a test of a rule, or its next version."""
     said = entry.metadata
     id_, rule_id = named_id(entry, RULE_TESTED, by_bank=True), said.get("rule_id")
     before = None if id_ is None else lookup(id_)
@@ -159,7 +161,7 @@ def project_test(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
 
 
 def project_selection(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
-    """The rules that a run was given; the newest selection of a run is the one that counts."""
+    """Project the rules given to a run; the newest selection of a run counts."""
     said = entry.metadata
     id_ = named_id(entry, RULES_SELECTED, by_bank=False)
     if id_ is None or lookup(id_) is not None:
@@ -170,7 +172,7 @@ def project_selection(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
 
 
 def project_rule_use(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
-    """What the run says of the rules that applied to it, once its log stands."""
+    """Project the use of rules by a run, once its log is final."""
     changes = project_event_log(entry, lookup) if entry.metadata.get("rules") else []
     if not changes:
         return []
@@ -181,7 +183,7 @@ def project_rule_use(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
 
 
 def uses_of(entry: LedgerEntry, log: EventLog, body: dict[str, Any]) -> list[Change]:
-    """One item for each rule that applied to a judged run, in the bank of the rule: figures, no words."""
+    """One item for each rule that applied to a judged run, in the rule's bank: figures, no text."""
     uses, facts = entry.metadata.get("rules"), body["facts"]
     if not isinstance(uses, list) or not body["is_final"] or facts.get("verdict") is None:
         return []
@@ -222,13 +224,13 @@ def _use(entry: LedgerEntry, log: EventLog, facts: dict[str, Any], arm: RuleArm)
     digest = entry.metadata.get("x_digest")
     bucket = facts.get("bucket_key") or facts.get("bucket_derived")
     optional = {"bucket_key": bucket, "cluster_id": facts.get("cluster_id"), "x_digest": digest}
-    if facts.get("set_aside") is None:  # else the judge had no part in what counts
+    if facts.get("set_aside") is None:  # otherwise the judge did not decide what is counted
         optional["judge"] = facts.get("judge")
     return RuleUse.from_wire(plain | {key: value for key, value in optional.items() if isinstance(value, str)})
 
 
 def projections() -> Projections:
-    """The kinds of item that rules add to a store (entry point `muniment.projections`)."""
+    """The item kinds that rules add to a store (entry point `muniment.projections`)."""
 
     return Projections(
         (
@@ -250,15 +252,15 @@ _ACTING = frozenset({"canary", "active"})
 
 @dataclass(slots=True)
 class ForeignRules:
-    """The rules of a dump, one version after the other. Reports may come after the rules that lean on them."""
+    """The rules of a dump, version by version. Reports may come after the rules that depend on them."""
 
     reports: dict[str, Item] = field(default_factory=dict)
     claims: dict[tuple[Any, ...], tuple[int, StoredMemory]] = field(default_factory=dict)
-    """What must be borne out by a report, each claim once, and the line that made it."""
+    """Claims that need a report as evidence, each once, with the line that made it."""
     before: StoredMemory | None = None
 
     def see(self, row: ItemRow, number: int) -> None:
-        """The next item of the dump."""
+        """Process the next item of the dump."""
         item = Item(*row)
         if item.body is None or item.kind not in ("rule", "rule_report"):
             return

@@ -1,6 +1,6 @@
-"""Trials, promotion, retirement and rollback of rules, and what their runs say by now (RC-14, RC-16, RC-18).
+"""Trials, promotion, retirement and rollback of rules, and their current statistics (RC-14, RC-16, RC-18).
 
-Every change is a revision of the rulebook, and every one that puts a rule in force or takes it out leans on a report.
+Every change is a revision of the rulebook. One that puts a rule in force or takes it out needs a report.
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ _REASON_CHARS_MAX = 2_000
 _STATS_HELD_MAX = 1_024
 
 
-# -- looking ------------------------------------------------------------------------------------------
+# -- reading ------------------------------------------------------------------------------------------
 
 
 def rule_stats(book: Book, rule_id: str, *, start: Any, end: Any) -> RuleStats:
-    """Over a window, or over all runs of the rule in the version that stands."""
+    """Statistics of a rule over a window, or over all runs of its current version."""
 
     def read(reader: Reader) -> RuleStats:
         memory = find_rule(reader, book.owner, rule_id)
@@ -80,14 +80,14 @@ def rule_stats(book: Book, rule_id: str, *, start: Any, end: Any) -> RuleStats:
 
 
 def _uses(book: Book, reader: Reader, memory: StoredMemory, after: UseRows | None = None) -> list[RuleUse]:
-    """The runs of a rule in its current version whose judge may teach, in order; those `after` rows read before."""
+    """The runs of a rule's current version whose judge may teach, in order; only those after the first `after` rows."""
     judges = (None, *book.ctx.policy.learn.judges)
     uses = list_uses(reader, book.owner, memory.id, after=after)
     return [use for use in uses if use.version == memory.record["version"] and use.judge in judges]
 
 
 class StatsCache:
-    """Folded statistics of rules with the rows behind them, kept between calls of `watch` and `promote`."""
+    """Folded statistics of rules and the rows behind them, kept between calls of `watch` and `promote`."""
 
     def __init__(self) -> None:
         self._held: OrderedDict[tuple[Any, ...], tuple[UseRows, RuleStats]] = OrderedDict()
@@ -110,8 +110,8 @@ class StatsCache:
 
 
 def _stats(book: Book, reader: Reader, memory: StoredMemory, *, since: str = "") -> RuleStats:
-    """The statistics of a rule's runs from `since` on. Runs that were counted before are not read again, unless one of
-    them was changed or forgotten: then all are counted anew.
+    """The statistics of a rule's runs from `since` on. Counted runs are not read again, unless one was changed or
+    forgotten: then all are recounted.
     """
     policy, version = book.ctx.policy.rules, str(memory.record["version"])
     cache, judges = book.ctx.cache(StatsCache), book.ctx.policy.learn.judges
@@ -121,7 +121,7 @@ def _stats(book: Book, reader: Reader, memory: StoredMemory, *, since: str = "")
     stats: RuleStats | None = None
     if held is not None and rows.is_extension:
         fresh = [use for use in _uses(book, reader, memory, held[0]) if use.at >= since] if rows.n > held[0].n else []
-        with suppress(Conflict):  # a run that came late
+        with suppress(Conflict):  # a run arrived out of order
             stats = held[1].add_all(sorted(fresh, key=use_order))
     if stats is None:
         stats = stats_of(
@@ -135,7 +135,7 @@ def _stats(book: Book, reader: Reader, memory: StoredMemory, *, since: str = "")
 
 
 class TrialRequest(Request):
-    """With which share of the runs a rule is tried, and in which buckets alone."""
+    """The share of the runs in a trial, and the buckets it is limited to."""
 
     share: Annotated[Number | None, within("a share is a number between 0 and 1", above=0, below=1)]
     bucket_keys: Annotated[list[str] | tuple[str, ...], Expect("bucket_keys is a list of bucket keys")]
@@ -178,7 +178,9 @@ def _reports(reader: Reader, book: Book, memory: StoredMemory) -> tuple[GateRepo
 
 
 def verdict_of(book: Book, reader: Reader, memory: StoredMemory) -> tuple[CanaryVerdict, Comparison]:
-    """The verdict on a rule's trial, or where it is active on the runs that left it out; and the comparison behind."""
+    """The verdict on a rule's trial (or, if it is active, on the runs that left it out), and the comparison
+    behind it.
+    """
     judged = _judge(book, reader, memory)
     return judged.verdict, judged.comparison
 
@@ -188,7 +190,7 @@ class _Judged(NamedTuple):
     comparison: Comparison
     stats: RuleStats
     replay: ReplayReport | None
-    """The replay that the comparison began with."""
+    """The replay that the comparison started with."""
 
 
 def _judge(book: Book, reader: Reader, memory: StoredMemory) -> _Judged:
@@ -207,9 +209,9 @@ def _judge(book: Book, reader: Reader, memory: StoredMemory) -> _Judged:
 
 
 def replay_counted(reader: Reader, book: Book, memory: StoredMemory) -> ReplayReport | None:
-    """The replay that a trial goes on from, with those that it goes on from itself.
+    """The replay that a trial continues, with the earlier ones that it continues itself.
 
-    None where there is none, or where it leaves another out: then one of several could have been chosen.
+    None if there is none, or if it omits another one: then the best of several might have been picked.
     """
     policy, digest = book.ctx.policy.rules, rule_digest(rule_in(memory))
     if not policy.canary.counts_replay:
@@ -225,7 +227,7 @@ def replay_counted(reader: Reader, book: Book, memory: StoredMemory) -> ReplayRe
 
 
 def watch(book: Book, *, act: bool) -> dict[str, CanaryVerdict]:
-    """Judge every rule that acts; with `act`, take back what is harmful, and end or promote what may be."""
+    """Judge every acting rule; with `act`, roll back harmful ones, and end or promote trials where permitted."""
     acting = [
         memory for memory in list_rules(book, stage=None, include_all=False) if memory.stage in ("canary", "active")
     ]
@@ -239,13 +241,13 @@ def watch(book: Book, *, act: bool) -> dict[str, CanaryVerdict]:
         if act:
             try:
                 _act_on(book, memory, verdict)
-            except (Conflict, NotFound):  # changed meanwhile, or not to be promoted yet: the others are looked at too
+            except (Conflict, NotFound):  # changed meanwhile, or not ready for promotion: continue with the others
                 continue
     return found
 
 
 def _act_on(book: Book, memory: StoredMemory, verdict: CanaryVerdict) -> None:
-    """Do what the runs of a rule say, as far as the policy lets nobody sign; only if it stands as it was judged."""
+    """Act on a verdict, as far as the policy needs no signature; only if the rule has not changed since."""
     policy, reason = book.ctx.policy.rules.promote, verdict.reasons[0]
     is_trial = memory.stage == "canary"
     if verdict.decision == "rollback" and policy.retire_signature == "policy":
@@ -257,7 +259,7 @@ def _act_on(book: Book, memory: StoredMemory, verdict: CanaryVerdict) -> None:
 
 
 def _find(tx: Transaction, book: Book, rule_id: str, seen: int | None) -> StoredMemory:
-    """The rule, if it is still in the version that was seen."""
+    """The rule, if still in the version that was judged."""
     memory = find_rule(tx, book.owner, rule_id)
     if seen is not None and memory.version != seen:
         raise Conflict(f"{rule_id} was changed meanwhile", hint="look at it again")
@@ -265,7 +267,7 @@ def _find(tx: Transaction, book: Book, rule_id: str, seen: int | None) -> Stored
 
 
 def _end_trial(book: Book, rule_id: str, reason: str, seen: int) -> None:
-    """A trial that said nothing: the rule is a draft again."""
+    """End an inconclusive trial: the rule becomes a draft again."""
 
     def decide(tx: Transaction) -> RulebookEdit[None]:
         memory = _find(tx, book, rule_id, seen)
@@ -275,7 +277,7 @@ def _end_trial(book: Book, rule_id: str, reason: str, seen: int) -> None:
     edit_rulebook(book, decide)
 
 
-# -- in force and out of it ---------------------------------------------------------------------------
+# -- changes of force ---------------------------------------------------------------------------------
 
 
 def _is_name(given: str) -> bool:
@@ -291,20 +293,20 @@ def _reason(given: Any, path: str) -> str:
 
 
 class SignedRequest(Request):
-    """Who signs a change of the rulebook, and why it is made."""
+    """The signer of a rulebook change, and the reason."""
 
     signed_by: Annotated[str | None, Expect(f"a signature is a name of at most {_NAME_CHARS_MAX} characters", _is_name)]
     reason: Annotated[str, ByRule(_reason)] = ""
 
 
 class RollbackRequest(SignedRequest):
-    """Which revision is to be in force again."""
+    """The revision to put in force again."""
 
     to: Annotated[Count, Expect("a revision is a whole number from 0")]
 
 
 def promote(book: Book, rule_id: str, *, signed_by: str | None, seen: int | None = None) -> PromotionReport:
-    """Make a rule active, and narrow those that it is an exception to."""
+    """Make a rule active, and narrow the rules that it is an exception to."""
     ctx, policy = book.ctx, book.ctx.policy.rules
     checked(SignedRequest, signed_by=signed_by)
 
@@ -350,8 +352,9 @@ def promote(book: Book, rule_id: str, *, signed_by: str | None, seen: int | None
 def _narrowed(
     book: Book, tx: Transaction, memory: StoredMemory, report: PromotionReport, now: str
 ) -> Iterator[tuple[StoredMemory, Any]]:
-    """The active rules that advise the opposite where this one applies: each must have passed its gate in a smaller
-    place, and is made so in the same revision."""
+    """Narrow the active rules that contradict this one: each must have passed its gate in a smaller place, and is
+    changed in the same revision.
+    """
     active = [one for one in standing_rules(tx, book.owner) if one.stage == "active"]
     found = consolidate(rule_in(memory), [one for one in active if one.id != memory.id], now=now)
     if found.kind == "refused":
@@ -386,7 +389,7 @@ def retire(
     signed_by: str | None,
     seen: int | None = None,
 ) -> PromotionReport:
-    """Take a rule out of force, with what its runs said in the report."""
+    """Take a rule out of force; the report includes the results of its runs."""
     checked(SignedRequest, signed_by=signed_by, reason=reason)
     if not reason.strip():
         raise InvalidInput("say why", path="$.reason")
@@ -425,7 +428,7 @@ def roll_back(book: Book, to: int, *, reason: str, signed_by: str | None) -> Rul
     def decide(tx: Transaction) -> RulebookEdit[None]:
         revisions = list_revisions(tx, book.tenant_id, book.owner)
         wanted = plan_rollback(revisions, to)
-        if to == 0 and revisions and revisions[0].revision > 1:  # what stands since a revision that was forgotten
+        if to == 0 and revisions and revisions[0].revision > 1:  # revisions were forgotten: retire all rules
             wanted |= {held.memory.id: 0 for held in list_memories(tx, book.owner, "rule")}
         if not wanted:
             raise Conflict(f"the rulebook stands as in revision {to}", hint="there is nothing to roll back")
@@ -459,7 +462,7 @@ def roll_back(book: Book, to: int, *, reason: str, signed_by: str | None) -> Rul
 def _restored(
     book: Book, tx: Transaction, rule_id: str, version: int, reason: str, signed_by: str | None
 ) -> tuple[StoredMemory, StoredMemory, Any] | None:
-    """A rule as it stands, as it was, and the report of that; None where it was forgotten, or is out of force."""
+    """The rule as it is, the restored rule, and the report of that; None if it was forgotten, or is out of force."""
     policy, now = book.ctx.policy.rules, book.ctx.now()
     try:
         current = find_rule(tx, book.owner, rule_id)
@@ -495,7 +498,7 @@ def _change_report(
     acts_again: bool = False,
     **more: Any,
 ) -> PromotionReport:
-    """Why a rule is taken out of force or put back, and what its runs had shown."""
+    """Report why a rule is taken out of force or restored, with the results of its runs."""
     report = report_change(
         rule_in(memory),
         action,
@@ -513,7 +516,7 @@ def _change_report(
 
 
 def publish(book: Book) -> RulebookRevision | None:
-    """Write what was counted into the rules that act. Selection reads nothing else."""
+    """Write the counted statistics into the acting rules. Selection reads nothing else."""
 
     def decide(tx: Transaction) -> RulebookEdit[None]:
         rules: list[StoredMemory] = []

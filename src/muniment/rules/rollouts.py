@@ -1,8 +1,8 @@
-"""Attempts at one task (RC-20): planned, made, judged, repaired, put together; each a run with a log of its own.
+"""Attempts at one task (RC-20): planned, made, judged, repaired and synthesised; each is a run with its own log.
 
-A plan is a ladder of rungs, from a mode or from a router. After each wave `next_step` decides what comes next. The
-answer is the best attempt, and a synthesis never replaces a confirmed pass. Attempts are learned from at the end, in
-order, so that the same attempts leave the same records whichever finished first.
+A plan is a ladder of rungs, derived from a mode or a router. After each wave `next_step` decides how to continue. The
+answer is the best attempt; a synthesis never replaces a confirmed pass. Learning from the attempts happens at the end,
+in order, so that the same attempts leave the same records whichever finished first.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     HandTask = Callable[..., tuple[AgentTask, ReuseSelectMeta | None]]
 
 _REPAIRED_CHARS_MAX = 8_000
-"""Characters of an answer that a repair is shown."""
+"""Characters of an answer shown to a repair."""
 _UNSEEN = "tool-claim-unseen"
 _UNSEEN_FEATURE = "claimed_tools_unseen"
 _FEATURES_MAX = 64
@@ -84,23 +84,23 @@ Positive = Annotated[Integer, Field(ge=1)]
 
 
 class Caps(Record):
-    """Limits on all attempts at a task together. What is absent is not capped."""
+    """Limits on all attempts at a task together. Absent means unlimited."""
 
     tokens_max: Absent[Positive] = None
     tool_calls_max: Absent[Positive] = None
     latency_ms_max: Absent[Positive] = None
-    """Added up over the attempts, whether or not they ran side by side."""
+    """Summed over the attempts, even if they ran in parallel."""
     attempts_max: Absent[Positive] = None
-    """Repairs and the synthesis are attempts too."""
+    """Repairs and the synthesis count as attempts."""
 
     @property
     def on_cost(self) -> bool:
-        """Whether anything is capped that is only known when an attempt is over. Then attempts run one by one."""
+        """A cap depends on figures known only after an attempt, so attempts run one by one."""
         return any(limit is not None for limit in (self.tokens_max, self.tool_calls_max, self.latency_ms_max))
 
 
 class Spent(NamedTuple):
-    """Cost of attempts, added up."""
+    """Summed cost of attempts."""
 
     attempts: int = 0
     tokens: int = 0
@@ -118,14 +118,14 @@ class Spent(NamedTuple):
 
 
 class MadeAttempt(NamedTuple):
-    """An attempt that is over, as the next step is decided by it."""
+    """A finished attempt, with the fields that decide the next step."""
 
     result: VerifierResult
     kind: Kind = "attempt"
 
 
 class Step(NamedTuple):
-    """What comes next, and why: as a stable code, and in words."""
+    """The next step, with the reason as a stable code and in words."""
 
     action: Action
     code: str
@@ -136,23 +136,23 @@ class Step(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """How far a task may be taken."""
+    """The limits of a task."""
 
     rungs: tuple[PlannedRung, ...]
     impact: Level = "med"
     early: bool = True
-    """A confirmed pass ends it; not where attempts are made to be compared."""
+    """A confirmed pass ends it; false if attempts are made for comparison."""
     synth: bool = False
     repairs: int = 0
     hopeless: bool = False
-    """Earlier runs of the kind hardly ever passed."""
+    """Earlier runs of the kind almost never passed."""
     one_by_one: bool = False
     """An early pass saves the rest of a rung."""
     decision: RouteDecision | None = None
 
     @property
     def whole(self) -> tuple[PlannedRung, ...]:
-        """All that would be tried if nothing passed, the synthesis too; caps and repairs are not foreseen."""
+        """All rungs tried if nothing passes, including the synthesis; caps and repairs are not considered."""
         if not self.rungs:
             return (PlannedRung(mode="main", tier="hot", k=1),)
         is_joined = self.synth and sum(rung.k for rung in self.rungs) > 1
@@ -162,10 +162,10 @@ class Plan(NamedTuple):
 def plan_mode(
     mode: str, policy: RoutePolicy, impact: Level = "med", k: int | None = None, known: Tally | None = None
 ) -> Plan:
-    """The ladder of a mode. Of a bucket that is known to be easy or hopeless, a task is tried once."""
+    """Plan the ladder of a mode. In a bucket known to be easy or hopeless, a task is tried once."""
     if mode in ("main", "sot", "tree"):
         return Plan((PlannedRung(mode=cast("RunMode", mode), k=1),), impact)
-    if mode == "matts":  # made to be compared, so none is left out
+    if mode == "matts":  # made for comparison, so none is left out
         rungs = (PlannedRung(mode="matts", tier="probe", k=k or policy.k_probe),)
         return Plan(rungs, impact, early=False, repairs=policy.repairs_max)
     if known is not None and k is None and (_is_easy(known, policy) or is_dead_rate(known)):
@@ -186,7 +186,9 @@ def plan_mode(
 
 
 def plan_route(decision: RouteDecision, *, is_parallel: bool) -> Plan:
-    """The ladder that a router chose. Where it would try nothing the task is tried once: an answer was asked for."""
+    """Plan the ladder of a routing decision. If that would try nothing, the task is still tried once: an answer was
+    requested.
+    """
     rungs = tuple(PlannedRung(mode=each.mode, tier=each.tier, k=each.k) for each in decision.rungs if each.k)
     return Plan(
         rungs,
@@ -199,7 +201,7 @@ def plan_route(decision: RouteDecision, *, is_parallel: bool) -> Plan:
 
 
 def next_step(plan: Plan, made: Sequence[MadeAttempt], spent: Spent, caps: Caps, policy: RoutePolicy) -> Step:
-    """What to do after the attempts so far."""
+    """Decide how to continue after the attempts so far."""
     count = sum(each.kind == "attempt" for each in made)
     passed = any(is_pass(each.result.verdict, each.result.outcome) for each in made)
     if plan.early and any(is_confirmed(each.result) for each in made):
@@ -251,7 +253,7 @@ def _no_ladder(plan: Plan) -> Step:
 
 
 def _held_back(plan: Plan, last: VerifierResult) -> Step | None:
-    """Stop a routed task whose next attempt would show nothing more."""
+    """Stop a routed task if another attempt would show nothing new."""
     decision = plan.decision
     if decision is None:
         return None
@@ -266,8 +268,8 @@ def _held_back(plan: Plan, last: VerifierResult) -> Step | None:
 
 
 def _cut(step: Step, plan: Plan, count: int, spent: Spent, caps: Caps, policy: RoutePolicy) -> Step:
-    """A step as far as the caps allow. The cost of an attempt is known when it is over, so under a cap on cost they run
-    one by one; those of the probe run at any cost where the impact is high.
+    """Restrict a step to the caps. An attempt's cost is known only afterwards, so under a cost cap they run one by one;
+    for high impact, those of the probe run at any cost.
     """
     k = step.k if caps.attempts_max is None else min(step.k, caps.attempts_max - spent.attempts)
     if k > 0 and caps.on_cost:
@@ -279,7 +281,7 @@ def _cut(step: Step, plan: Plan, count: int, spent: Spent, caps: Caps, policy: R
 
 
 def _fits(spent: Spent, caps: Caps) -> bool:
-    """Whether there is room for one more like those before it."""
+    """Return whether another attempt like the previous ones fits."""
     limits = (
         (spent.tokens, caps.tokens_max),
         (spent.tool_calls, caps.tool_calls_max),
@@ -293,7 +295,7 @@ def _is_easy(known: Tally, policy: RoutePolicy) -> bool:
     return known.n >= policy.thin_n and wilson_bounds(known.passes, known.n).lower >= policy.easy_rate
 
 
-# == what is handed out ===============================================================================
+# == results ==========================================================================================
 
 _NOTHING = Spent()
 _NO_LESSONS = RunLessons()
@@ -312,9 +314,9 @@ class Attempt:
     result: VerifierResult
     learned: Learned
     summary: RolloutSummary | None = None
-    """Where there were several."""
+    """Set if there were several."""
     lessons: RunLessons = _NO_LESSONS
-    """Which lessons it had, which were held out of it, which came of it."""
+    """The lessons it used, those held out, and those that resulted."""
 
     @property
     def passed(self) -> bool:
@@ -323,7 +325,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The best attempt at a task, and all there were."""
+    """The best attempt at a task, and all others."""
 
     run_id: str
     output: Output
@@ -334,9 +336,9 @@ class Done:
     """Every step with its reason; the last says why it ended."""
     spent: Spent = _NOTHING
     decision: RouteDecision | None = None
-    """The router's, where there was one."""
+    """The router's decision, if there was one."""
     lessons: RunLessons = _NO_LESSONS
-    """Of the best attempt: which lessons it had, which were held out of it, which came of it."""
+    """For the best attempt: the lessons it used, those held out, and those that resulted."""
 
     @property
     def passed(self) -> bool:
@@ -344,16 +346,16 @@ class Done:
 
     @property
     def escalate(self) -> bool:
-        """More attempts would not do: the task is to be decomposed, or handed on."""
+        """More attempts would not help: decompose the task or hand it on."""
         return bool(self.steps) and self.steps[-1].action == "escalate"
 
 
-# == attempts while they are made =====================================================================
+# == attempts in progress =============================================================================
 
 
 @dataclass(slots=True)
 class PendingAttempt:
-    """An attempt while it is made."""
+    """An attempt in progress."""
 
     run: Run
     task: AgentTask
@@ -365,9 +367,9 @@ class PendingAttempt:
     output: Output = field(default_factory=lambda: Output(text=""))
     result: VerifierResult | None = None
     attempted: Attempted | None = None
-    """What a summary is made from."""
+    """The material for a summary."""
     is_over: bool = False
-    """The run was ended already."""
+    """The run was already ended."""
     features: dict[str, Any] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
     code: str | None = None
@@ -375,7 +377,7 @@ class PendingAttempt:
     inputs: SynthInputs | None = None
     tree: TreeSearchBlock | None = None
     cost: RunCost = field(default_factory=RunCost)
-    """For the caps: counted where the agent does not say."""
+    """For the caps: counted if the agent does not report it."""
 
     @property
     def trace_id(self) -> str:
@@ -388,12 +390,12 @@ class PendingAttempt:
 
     @property
     def figure(self) -> float:
-        """The cost of the attempt in one figure: tokens, else tool calls."""
+        """The cost of the attempt as one figure: tokens, else tool calls."""
         spent = Spent().add(self.cost)
         return float(spent.tokens or spent.tool_calls)
 
     def observe_answer(self) -> bool:
-        """Write the answer into the run; False where the agent has ended it."""
+        """Write the answer into the run; returns False if the agent has ended it."""
         try:
             self.run.observe("assistant", self.output.text)
         except RunFinished:
@@ -403,7 +405,7 @@ class PendingAttempt:
 
     def finish(self, stop_reason: StopReason) -> None:
         """End the run without learning from it."""
-        with suppress(RunFinished):  # the agent may have been first
+        with suppress(RunFinished):  # the agent may have ended it first
             self.run.finish(stop_reason)
         self.is_over = True
 
@@ -479,7 +481,7 @@ class Rollout:
         return attempt
 
     def _repair(self) -> PendingAttempt:
-        """Repeat the best of those that failed by their form, with what it broke."""
+        """Repeat the best attempt that failed by its form, showing the constraints it broke."""
         repaired = self._best([each for each in self._attempts if needs_repair(each.judged)])
         attempt = self._begin(repaired.task.mode, repaired.tier, "repair")
         answer = without_thoughts(repaired.output.text)[:_REPAIRED_CHARS_MAX]
@@ -489,7 +491,7 @@ class Rollout:
         return attempt
 
     def _synthesise(self) -> PendingAttempt:
-        """Make the synthesis, from the summaries of the other attempts and nothing else of them."""
+        """Make the synthesis, using only the summaries of the other attempts."""
         self._selection = selection = self._select()
         attempt = self._begin("synth", "full", "synth")
         prompt = synthesis_prompt(attempt.task.prompt, selection.chosen, self._runner.count)
@@ -535,7 +537,7 @@ class Rollout:
             talk = read_talk(attempt.output.text)
             attempt.output, attempt.signals = attempt.output.model_copy(update={"text": talk.answer}), talk.signals
         self._check_tools(attempt)
-        if attempt.code == "tool_timeout":  # what it still does is no part of the run
+        if attempt.code == "tool_timeout":  # later actions of the agent are not part of the run
             attempt.finish("BUDGET_EXCEEDED")
         elif attempt.output.text and not attempt.observe_answer():
             attempt.code, words = "tool_output_invalid", "the agent ended its run itself"
@@ -545,7 +547,7 @@ class Rollout:
         attempt.cost = self._cost(attempt, answered.latency_ms)
 
     def _search(self, attempt: PendingAttempt) -> None:
-        """Search a tree in place of a call; a solution is judged like any answer."""
+        """Run a tree search instead of calling the agent; a solution is judged like any answer."""
         found = self._runner.search(attempt.run, attempt.task)
         if isinstance(found, str):
             attempt.code, attempt.result = "tool_failure", self._runner.failed("tool_failure", found)
@@ -559,7 +561,7 @@ class Rollout:
         self._attempts.append(attempt)
 
     def _check_tools(self, attempt: PendingAttempt) -> None:
-        """Count the tool calls that were observed; further claims of the agent are tagged."""
+        """Count the observed tool calls; other calls that the agent claims are tagged."""
         seen = [
             ToolCall(name=entry.tool.name, args=entry.tool.args or {}, ok=entry.tool.ok)
             for entry in attempt.run.ledger.entries()
@@ -600,7 +602,7 @@ class Rollout:
             failed += not is_pass(each.judged.verdict, each.judged.outcome)
             try:
                 learned = self._runner.learn(each, blocks)
-            except LearningFailed as error:  # raised when all the others are learned from and have ended
+            except LearningFailed as error:  # raised after learning from all others and ending them
                 errors.append(error)
                 continue
             attempts.append(_attempt_of(each, learned, None if alone else self._summary(each)))
@@ -625,7 +627,7 @@ class Rollout:
         return attempts[best_of([RankedAttempt(e.judged, self._summary(e).answer, e.figure) for e in attempts])]
 
     def _best_of_all(self) -> PendingAttempt:
-        """The best attempt; the synthesis where it may replace it."""
+        """The best attempt, or the synthesis if it may replace it."""
         best = self._best([each for each in self._attempts if each is not self._synthesis])
         made = self._synthesis
         return made if made is not None and replaces(made.judged, best.judged) else best
@@ -641,7 +643,7 @@ class Rollout:
         return self._summaries[attempt.trace_id]
 
     def _blocks(self, attempt: PendingAttempt, failed: int) -> RunBlocks:
-        """The blocks of the attempt's log that its entries do not hold; those it did not use are absent."""
+        """The blocks of the attempt's log that are not derived from its entries; unused ones are absent."""
         policy, decision, planned = self._runner.policy, self._plan.decision, self._plan.whole
         fields: dict[str, Any] = {"mode": attempt.task.mode, "flow_tags": attempt.tags}
         if len(self._attempts) > 1 or sum(rung.k for rung in planned) > 1:
@@ -667,7 +669,7 @@ class Rollout:
         return RunBlocks.model_validate(fields | {name: block for name, block in optional.items() if block is not None})
 
     def _experiment(self, attempt: PendingAttempt) -> ExperimentBlock:
-        """Which attempts it belongs with, and what it was made from."""
+        """The group of attempts it belongs to, and its inputs."""
         fields: dict[str, Any] = {
             "kind": "execution_eval",
             "population_id": self._attempts[0].trace_id,
@@ -696,7 +698,7 @@ def _attempt_of(attempt: PendingAttempt, learned: Learned, summary: RolloutSumma
 
 
 def _tried(attempt: PendingAttempt) -> TriedAttempt:
-    """An attempt in a line. Where its verifier could not do its work, nothing is said about passing."""
+    """A one-line record of an attempt. If its verifier failed, it says nothing about passing."""
     result = attempt.judged
     fields: dict[str, Any] = {"mode": attempt.task.mode, "cost": attempt.figure}
     fields |= {} if attempt.tier is None else {"tier": attempt.tier}
@@ -706,7 +708,7 @@ def _tried(attempt: PendingAttempt) -> TriedAttempt:
 
 
 def _observe_events(run: Run, events: Sequence[Any]) -> str | None:
-    """Write into a run what its agent observed elsewhere; the error in words, where that is refused."""
+    """Write observations made elsewhere into the run; returns an error message if they are refused."""
     try:
         run.observe_many(events)
     except MunimentError as error:
@@ -714,12 +716,12 @@ def _observe_events(run: Run, events: Sequence[Any]) -> str | None:
     return None
 
 
-# == where attempts are made ==========================================================================
+# == making attempts ==================================================================================
 
 
 @dataclass(frozen=True, slots=True)
 class TaskRequest:
-    """A task as it was asked, checked."""
+    """A task with its arguments, validated."""
 
     task: str
     query: str | None
@@ -732,7 +734,7 @@ class TaskRequest:
 
 @dataclass(frozen=True, slots=True)
 class AttemptRunner:
-    """What all attempts at a task have in common: each is begun as a run, judged, learned from and ended here."""
+    """The shared parts of all attempts at a task: begins, judges and ends each run, and learns from it."""
 
     memory: Memory
     scope: Mapping[str, Any]
@@ -744,43 +746,43 @@ class AttemptRunner:
     executor: Executor | None = None
     timeout_s: float | None = None
     watched: bool = False
-    """Every tool call of the agent is observed: one that was not seen was not made."""
+    """Every tool call of the agent is observed: an unobserved call was not made."""
     level: Any = "user"
     verifier_id: str = "runner"
     lessons: Any = None
-    """A writer of lessons other than the store's."""
+    """A lesson writer that replaces the store's."""
     tree: TreeProblem | Callable[[AgentTask], TreeProblem] | None = None
     tree_policy: TreePolicy | Mapping[str, Any] | None = None
 
     def begin(
         self, run_id: str | None, mode: RunMode, tier: Tier | None
     ) -> tuple[Run, AgentTask, ReuseSelectMeta | None]:
-        """A run for an attempt, with the task written into it, and what its agent is handed."""
+        """Begin the run of an attempt and write the task into it; returns the run and the agent's input."""
         asked = self.asked
         run = self.memory.run(**self.scope, run_id=run_id, task_type=asked.family or "generic")
-        need_grant(run._writer(), self.level)  # before the agent works for nothing
+        need_grant(run._writer(), self.level)  # fail before the agent does useless work
         run.observe("user", asked.task)
         state = self.state(mode, tier)
         task, reuse = self.hand(run, asked.task, asked.query, asked.intent, state, asked.bucket_key, asked.features)
         return run, task, reuse
 
     def state(self, mode: RunMode, tier: Tier | None) -> dict[str, Any]:
-        """The conditions an attempt runs under; those that the caller names come first."""
+        """The run's state: the attempt's conditions, with the caller's own first."""
         return {"mode": mode} | ({} if tier is None else {"budget_tier": tier}) | dict(self.asked.state)
 
     def judge(self, output: Output) -> VerifierResult:
-        """The verifier's result; where the verifier fails, nothing is known."""
+        """Judge an output; if the verifier fails, the result is unknown."""
         return judged(self.verifier, output, self.asked.task, self.verifier_id, self.timeout_s)
 
     def failed(self, code: str, words: str) -> VerifierResult:
-        """The result of an attempt that left nothing to judge."""
+        """The result of an attempt that produced nothing to judge."""
         return failure(self.verifier_id, code, words)
 
     def count(self, text: str) -> int:
         return self.memory._ctx.counter.count(text)
 
     def search(self, run: Run, task: AgentTask) -> Searched | str:
-        """The search of mode `tree`, in place of an agent's attempt; in words, why there is nothing to search."""
+        """Run the search of mode `tree` instead of the agent; returns a message if there is nothing to search."""
         from muniment.rules.tree_search import TreeProblem, search_tree
 
         problem = self.tree
@@ -804,7 +806,7 @@ class AttemptRunner:
         )
 
     def learn(self, attempt: PendingAttempt, blocks: RunBlocks) -> Learned:
-        """Learn from an attempt's run, and end it, also where learning fails."""
+        """Learn from an attempt's run, and end it even if learning fails."""
         asked = self.asked
         try:
             return attempt.run.learning.learn(
@@ -826,7 +828,7 @@ class AttemptRunner:
 
 
 def _reported_cost(usage: Usage | None) -> dict[str, Any]:
-    """The use that the agent reports; the rest is counted from the run's entries."""
+    """The usage reported by the agent; the rest is counted from the run's entries."""
     known = {} if usage is None else usage.to_wire()
     counted = {key: known[key] for key in ("tokens_in", "tokens_out", "tool_calls") if key in known}
     return counted | ({"latency_ms": round(known["latency_ms"])} if "latency_ms" in known else {})

@@ -1,11 +1,11 @@
-"""Routing (RC-04, RC-26): how a task is tried, decided without a model from logged runs, and the rates behind it.
+"""Routing (RC-04, RC-26): decides how to try a task, without a model, from logged runs; and the underlying rates.
 
     decision = mem.learning.route(bucket_key="I2|math|clarity_high", user_id="ana")
     decision.rungs, decision.reasons
     mem.learning.observe_rates(user_id="ana", since="2026-05-01").advice
 
-A decision is the fixed ladder hot → probe → full, shortened by what is known: the zone of the bucket, an attempt that
-was made, pressure on the budget, a cap on cost. Choosing among ladders by expected cost cost more and passed no more
+A decision is the fixed ladder hot → probe → full, shortened by the zone of the bucket, an attempt already made, budget
+pressure, and a cap on cost. Choosing among ladders by expected cost was more expensive and passed no more tasks
 (decision 0054).
 """
 
@@ -50,19 +50,19 @@ if TYPE_CHECKING:
     from muniment.store.context import Context
 
 NOT_EXECUTED = frozenset({"sandbox_denied", "sandbox_timeout", "exec_unavailable"})
-"""Reason codes of a run whose outcome could not be established by execution (§5.4)."""
+"""Reason codes of runs whose outcome could not be established by execution (§5.4)."""
 DEADZONE_TRIES = 6
-"""A bucket is a dead zone only after so many tasks, and so many attempts beyond the plain ones."""
+"""A dead zone needs at least this many tasks, and this many attempts beyond the plain ones."""
 _DEADZONE_LOWER, _DEADZONE_UPPER = 0.05, 0.4
-"""Bounds of the pass rate of a dead zone: 0 of 6 is one, 1 of 6 is chance."""
+"""Bounds of the pass rate of a dead zone: 0 of 6 qualifies, 1 of 6 may be chance."""
 _WINDOW_DAYS = 30
-"""The age of runs that a route looks at."""
+"""Maximum age of the runs a route considers."""
 TIER_TOKENS: Mapping[Tier, int] = {"hot": 1_200, "probe": 2_500, "full": 6_000}
-"""Tokens that one attempt of each tier may take."""
+"""Token budget of one attempt in each tier."""
 _FRONTIER, _GOOD = 0.3, 0.7
-"""Pass rates from which a bucket is on the frontier, and above it."""
+"""Lowest pass rates of the frontier zone and of the good zone."""
 _RECURS = 3
-"""A failure that came back so often in the window recurs."""
+"""A failure is recurrent from this many occurrences in the window."""
 _UTILITY_FALL = 0.05
 _HIGH_RATE, _CAUSE_SHARE = 0.2, 0.5
 _CLUSTERS_TOP, _CLUSTERS_MAX = 5, 4_096
@@ -81,7 +81,7 @@ def route_task(
     intent: Any = None,
     **more: Any,
 ) -> RouteDecision:
-    """How to try a task, by the runs of its bucket (and intent) that the bank has logged."""
+    """Decide how to try a task, from the bank's logged runs of its bucket (and intent)."""
     request, policy = _request_of(asked, more), ctx.policy.route
     start = format_instant(parse_instant(ctx.now()) - timedelta(days=_WINDOW_DAYS))
     name = None if intent is None else core_name(intent_key(intent_given(intent)))
@@ -93,7 +93,7 @@ def route_task(
 
 
 def _request_of(asked: RouteRequest | Mapping[str, Any] | None, more: Mapping[str, Any]) -> RouteRequest:
-    """The request of a caller; its impact is that of the bucket, unless another is named."""
+    """Build a request; its impact is the bucket's unless another is given."""
     if isinstance(asked, RouteRequest):
         if more:
             raise InvalidInput("a RouteRequest says it all", path=f"$.{min(more)}", hint="name it in the request")
@@ -110,7 +110,7 @@ def _request_of(asked: RouteRequest | Mapping[str, Any] | None, more: Mapping[st
 
 
 def route(asked: RouteRequest, stats: BucketStats, policy: RoutePolicy) -> RouteDecision:
-    """Decide how to try a task. It depends on the request, the counts and the policy alone."""
+    """Decide how to try a task. Depends only on the request, the counts and the policy."""
     scaling = should_scale(asked, policy)
     zone, zone_reason, missing = zone_of(asked, stats, policy)
     first, all_ = stats.at(fresh=True), stats.at()
@@ -148,9 +148,9 @@ def route(asked: RouteRequest, stats: BucketStats, policy: RoutePolicy) -> Route
 
 
 def _tiers(asked: RouteRequest, stats: BucketStats, zone: Zone, *, is_repair: bool) -> tuple[Tier, ...]:
-    """The tiers that the zone, the pressure and an attempt already made leave."""
+    """The tiers left by the zone, the pressure and an attempt already made."""
     left = set(TIERS)
-    if asked.verdict is not None and not is_repair:  # the plain attempt was made; a repair takes its place
+    if asked.verdict is not None and not is_repair:  # the plain attempt was made; a repair replaces it
         left -= {"hot"}
     if zone == "deadzone":
         left &= {"hot"} if is_repair or stats.at("hot").n < DEADZONE_TRIES else set()
@@ -164,7 +164,7 @@ def _tiers(asked: RouteRequest, stats: BucketStats, zone: Zone, *, is_repair: bo
 def _rungs(
     asked: RouteRequest, stats: BucketStats, policy: RoutePolicy, tiers: tuple[Tier, ...], modes: Mapping[Tier, RunMode]
 ) -> tuple[tuple[Rung, ...], list[RouteReason]]:
-    """The ladder over these tiers, as far as pressure and the cap on cost allow, and what they cut."""
+    """The ladder over these tiers, within pressure and the cost cap, and the reasons for any cuts."""
     is_generous = asked.impact == "high" and asked.pressure not in ("strong", "severe")
     ks = {"hot": 1, "probe": policy.k_probe, "full": policy.k_full_max if is_generous else policy.k_full_min}
     costs, left, rungs = tier_costs(stats), asked.cost_max, list[Rung]()
@@ -191,7 +191,7 @@ def _pressure_reason(asked: RouteRequest, policy: RoutePolicy) -> RouteReason:
 
 
 def _modes(asked: RouteRequest, scaling: Scaling, zone: Zone) -> dict[Tier, RunMode]:
-    """Contrasting attempts where they teach something, plain ones elsewhere."""
+    """Contrasting attempts where there is something to learn, plain ones elsewhere."""
     teaching = {"hard_cluster", "falling_utility", "rules_changed"}
     is_taught = zone == "frontier" or any(each.code in teaching for each in scaling.reasons)
     is_debated = not {"instruction_conflict", "self_inconsistency"}.isdisjoint(asked.reason_codes)
@@ -199,7 +199,7 @@ def _modes(asked: RouteRequest, scaling: Scaling, zone: Zone) -> dict[Tier, RunM
 
 
 def tier_costs(stats: BucketStats) -> dict[Tier, float]:
-    """The mean logged cost of an attempt at each tier; a tier without runs is priced by its token budget."""
+    """The mean logged cost of an attempt in each tier; a tier without runs is priced by its token budget."""
     known = {tier: cost for tier in TIERS if (cost := stats.at(tier).mean_cost)}
     unit = next((cost / TIER_TOKENS[tier] for tier, cost in known.items()), 1.0)
     return {tier: known.get(tier, unit * TIER_TOKENS[tier]) for tier in TIERS}
@@ -209,7 +209,7 @@ def tier_costs(stats: BucketStats) -> dict[Tier, float]:
 
 
 def zone_of(asked: RouteRequest, stats: BucketStats, policy: RoutePolicy) -> tuple[Zone, RouteReason, int]:
-    """The zone of a bucket, why, and how many runs a firmer answer still lacks."""
+    """The zone of a bucket, the reason, and the number of runs missing for a firmer answer."""
     if _is_dead(stats):
         tasks, scaled = stats.tasks, stats.at("probe", "full").n
         words = f"{tasks.passes} of {tasks.n} tasks passed, with {scaled} scaled attempts: decompose instead of more"
@@ -243,13 +243,13 @@ _ZONES: Mapping[str, str] = {
 
 
 def is_dead_rate(tally: Tally) -> bool:
-    """Next to nothing passes, beyond chance."""
+    """Return whether almost nothing passes, beyond chance."""
     bounds = wilson_bounds(tally.passes, tally.n)
     return tally.n >= DEADZONE_TRIES and bounds.lower < _DEADZONE_LOWER and bounds.upper < _DEADZONE_UPPER
 
 
 def _is_dead(stats: BucketStats) -> bool:
-    """Tasks were tried hard and often enough, with next to nothing to show at any tier."""
+    """Return whether tasks were tried hard and often enough, with almost no passes in any tier."""
     is_tried = stats.at("probe", "full").n >= DEADZONE_TRIES
     tallies = [stats.at(tier).tally for tier in TIERS]
     is_alive = any(each.n >= DEADZONE_TRIES and (p_lb95(each) or 0.0) >= _DEADZONE_LOWER for each in tallies)
@@ -260,7 +260,7 @@ def _tally_reason(code: str, words: str, tally: Tally, **figures: float) -> Rout
     return RouteReason(code=code, words=words, figures={"passes": tally.passes, "n": tally.n, **figures})
 
 
-# -- should it be scaled ------------------------------------------------------------------------------
+# -- scaling ------------------------------------------------------------------------------------------
 
 _UNCERTAIN = frozenset(
     (
@@ -272,7 +272,7 @@ _UNCERTAIN = frozenset(
 
 
 class Verdict(NamedTuple):
-    """The verifier's word on one attempt."""
+    """The verifier's result on one attempt."""
 
     verdict: str
     outcome: str
@@ -281,14 +281,14 @@ class Verdict(NamedTuple):
 
 
 class Scaling(NamedTuple):
-    """Yes or no, and everything that speaks for it."""
+    """A decision on scaling, with all supporting reasons."""
 
     yes: bool
     reasons: tuple[RouteReason, ...]
 
 
 def should_scale(asked: RouteRequest, policy: RoutePolicy) -> Scaling:
-    """Whether a task is worth more than one plain attempt, after what is known of it and of an attempt at it."""
+    """Decide whether a task is worth more than one plain attempt, from facts known before and after an attempt."""
     triggers = tuple(_triggers(asked))
     if asked.verdict is None:
         words = "nothing speaks for more than a plain attempt before one was made"
@@ -300,7 +300,7 @@ def should_scale(asked: RouteRequest, policy: RoutePolicy) -> Scaling:
 
 
 def hold_back(seen: Verdict, impact: Level, *, recurs: bool, repairs_left: int) -> RouteReason | None:
-    """Why nothing more should be spent after this attempt; None where it should."""
+    """Return a reason to stop spending after this attempt; None if there is none."""
     if is_pass(seen.verdict, seen.outcome) and seen.outcome == "OK":
         return RouteReason(code="confirmed", words="it passed, and that is confirmed")
     if fails_by_form(seen.verdict, seen.violated, seen.reason_codes) and repairs_left > 0:
@@ -327,7 +327,7 @@ def _of_attempt(seen: Verdict) -> Iterator[RouteReason]:
 
 
 def _triggers(asked: RouteRequest) -> Iterator[RouteReason]:
-    """Reasons for more than a plain attempt that are known before one was made."""
+    """Reasons for more than a plain attempt that are known in advance."""
     if asked.impact == "high":
         yield RouteReason(code="high_impact", words="much depends on it")
     if asked.cluster_hits >= _RECURS:
@@ -344,10 +344,10 @@ def _triggers(asked: RouteRequest) -> Iterator[RouteReason]:
 
 
 class LogRow(NamedTuple):
-    """One logged run as the router, the rates and the flow map read it."""
+    """A logged run with the fields used by the router, the rates and the flow map."""
 
     verdict: str | None
-    """None where nobody judged it."""
+    """None if not judged."""
     outcome: str | None
     reason_codes: tuple[str, ...] = ()
     violated: tuple[str, ...] = ()
@@ -359,13 +359,13 @@ class LogRow(NamedTuple):
     at: str = ""
     passed: bool = False
     after: int = 0
-    """Attempts at the same task that had failed before this one."""
+    """The number of failed attempts at the same task before this one."""
     cluster_sign: str | None = None
-    """How its failure shows, where nobody named the cluster."""
+    """The visible sign of its failure, if the cluster has no name."""
 
     @property
     def counts(self) -> bool:
-        """Whether the run passed or failed; a verifier that could not do its work says neither."""
+        """The run passed or failed; a verifier that could not do its work says neither."""
         is_mute = (self.verdict, self.outcome) == ("PARTIAL", "UNKNOWN") and "exec_unavailable" in self.reason_codes
         return self.verdict is not None and not is_mute
 
@@ -375,19 +375,20 @@ class LogRow(NamedTuple):
 
     @property
     def rung(self) -> Tier:
-        """The tier it was run at; one that was not logged follows from the mode."""
+        """The tier of the run, derived from the mode if it was not logged."""
         return self.tier or _TIER_OF_MODE.get(self.mode, "hot")
 
 
 _TIER_OF_MODE: Mapping[str, Tier] = {"kroll": "probe", "matts": "probe", "synth": "full", "tree": "full"}
 _NOBODY = "none"
-"""The verifier of a run that nobody judged."""
+"""The verifier of a run without a judge."""
 
 
 def row_of(body: Mapping[str, Any]) -> LogRow:
-    """An `event_log` item's body as a row.
+    """Read an `event_log` item's body.
 
-    Facts leave out a result that says nothing, so the verdict of a verifier that could not execute is read off the log.
+    Folded facts omit results that say nothing, so the verdict of a verifier that could not execute is read from the
+    log.
     """
     log, facts = body["event_log"], body["facts"]
     verifier, run = log["verifier"], log.get("run", {})
@@ -422,7 +423,7 @@ def stream_rows(reader: Reader, window: LogWindow) -> Iterator[LogRow]:
 
 
 class TierCounts(NamedTuple):
-    """Runs counted, with their cost in millionths, so that sums are exact in any order."""
+    """Run counts, with cost in millionths, so that sums are exact in any order."""
 
     n: int = 0
     passes: int = 0
@@ -438,13 +439,13 @@ class TierCounts(NamedTuple):
 
     @property
     def mean_cost(self) -> float | None:
-        """None where nothing was run."""
+        """None if nothing was run."""
         return self.cost_micros / self.n / _MICRO if self.n else None
 
 
 @dataclass(slots=True)
 class BucketStats:
-    """Counted attempts of one bucket by tier; those at tasks that nothing had failed at are fresh."""
+    """Attempts of one bucket by tier; fresh ones are at tasks without earlier failures."""
 
     cells: dict[tuple[Tier, bool], TierCounts] = field(default_factory=dict)
 
@@ -456,14 +457,14 @@ class BucketStats:
         return stats
 
     def add(self, row: LogRow) -> None:
-        """Count a run that passed or failed; a synthesis is no attempt of its own."""
+        """Count a run that passed or failed; a synthesis is not a separate attempt."""
         if row.counts and row.mode != "synth":
             one = TierCounts(1, int(row.passed), int(row.is_confirmed), round(max(0.0, row.cost) * _MICRO))
             key = row.rung, row.after <= 0
             self.cells[key] = self.cells.get(key, TierCounts()).plus(one)
 
     def at(self, *tiers: Tier, fresh: bool = False) -> TierCounts:
-        """Attempts at these tiers (all, if none is named); `fresh`, at tasks that nothing had failed at."""
+        """Attempts in these tiers (default: all); with `fresh`, only at tasks without earlier failures."""
         found = TierCounts()
         for (tier, is_fresh), counts in self.cells.items():
             if (not tiers or tier in tiers) and (is_fresh or not fresh):
@@ -472,13 +473,13 @@ class BucketStats:
 
     @property
     def tasks(self) -> Tally:
-        """Tasks that were tried, however often, and how many passed in the end."""
+        """Tasks, regardless of the number of attempts, and how many finally passed."""
         n = self.at(fresh=True).n
         return Tally(min(n, self.at().passes), n)
 
 
 def read_stats(reader: Reader, window: LogWindow, cluster_id: str | None = None) -> tuple[BucketStats, int]:
-    """The counts of a window, and how often a failure came up in it."""
+    """Count the runs of a window, and the occurrences of a failure in it."""
     stats, hits = BucketStats(), 0
     for row in stream_rows(reader, window):
         stats.add(row)
@@ -498,7 +499,7 @@ def observe_rates(
     since: str | datetime | None = None,
     until: str | datetime | None = None,
 ) -> RateReport:
-    """The observables over the runs learned from `since` until before `until`, and what they ask for."""
+    """Compute the observables over the runs learned from `since` until before `until`, with the resulting advice."""
     start, end = instant_of(since, "$.since"), instant_of(until, "$.until")
     check_window(start, end)
     policy, bucket = ctx.policy.route, bucket_named(bucket_key)
@@ -513,7 +514,7 @@ def observe_rates(
 
 
 def read_rates(reader: Reader, window: LogWindow) -> tuple[RunCounts, dict[str, RunCounts]]:
-    """The counts of a window in all and bucket by bucket; runs without a bucket stand under the empty name."""
+    """Count a window in total and by bucket; runs without a bucket are under the empty name."""
     total, buckets = RunCounts(), dict[str, RunCounts]()
     for row in stream_rows(reader, window):
         total.add(row)
@@ -523,7 +524,7 @@ def read_rates(reader: Reader, window: LogWindow) -> tuple[RunCounts, dict[str, 
 
 @dataclass(slots=True)
 class RunCounts:
-    """Counts behind the observables. The same rows in any order give the same counts."""
+    """Counts behind the observables, independent of the order of rows."""
 
     n: int = 0
     passed: int = 0
@@ -539,10 +540,10 @@ class RunCounts:
     unjudged: int = 0
     clusters: dict[str, int] = field(default_factory=dict)
     signs: dict[str, str] = field(default_factory=dict)
-    """A cluster in words, where they were read off its runs."""
+    """Cluster → description, if read off its runs."""
 
     def add(self, row: LogRow) -> None:
-        """Count a run; one that nobody judged is no observation."""
+        """Count a run. Unjudged runs are only counted as such."""
         if row.verdict is None:
             self.unjudged += 1
             return
@@ -569,7 +570,7 @@ class RunCounts:
                 self.signs = {id_: self.signs[id_] for id_ in self.clusters if id_ in self.signs}
 
     def kept_clusters(self) -> dict[str, int]:
-        """The clusters whose ids hash lowest. None of these was ever dropped before, so their counts are whole."""
+        """The clusters with the lowest hashes. None of them was ever dropped, so their counts are complete."""
         if len(self.clusters) <= _CLUSTERS_MAX:
             return self.clusters
         hashes = sorted(self.clusters, key=lambda id_: sha256(id_.encode("utf-8", "surrogatepass")).digest())
@@ -584,7 +585,7 @@ def observables_of(
     start: str | None = None,
     end: str | None = None,
 ) -> Observables:
-    """The counts as rates."""
+    """Convert the counts to rates."""
     n, thin, clusters = seen.n, policy.thin_n, seen.kept_clusters()
     top = sorted(clusters.items(), key=lambda each: (-each[1], each[0]))[:_CLUSTERS_TOP]
     named = {"bucket_key": bucket_key, "start": start, "end": end}
@@ -617,7 +618,7 @@ def observables_of(
 
 
 def rate_of(count: int, n: int, thin: int) -> Rate:
-    """A share with its interval; of fewer runs than `thin`, nothing but the counts."""
+    """A share with its interval; below `thin` runs, only the counts."""
     if n < thin:
         return Rate(n=n, count=count, unknown=True, runs_missing=thin - n)
     bounds = wilson_bounds(count, n)
@@ -625,7 +626,7 @@ def rate_of(count: int, n: int, thin: int) -> Rate:
 
 
 def escalation(seen: Observables) -> tuple[RouteReason, ...]:
-    """What the observables ask for, most pressing first: a sandbox before a grader (§5.4)."""
+    """Derive advice from the observables, most urgent first: a sandbox before a grader (§5.4)."""
     if seen.pass_rate.unknown:
         words = f"{seen.n} judged runs say nothing yet: {seen.pass_rate.runs_missing} more"
         return (RouteReason(code="too_few_runs", words=words, figures=_figures(seen.pass_rate)),)
@@ -641,7 +642,7 @@ def escalation(seen: Observables) -> tuple[RouteReason, ...]:
 
 
 def _unknown_advice(seen: Observables) -> list[RouteReason]:
-    """Advice on outcomes that nobody knows. Where nothing could be executed a grader would only hide it."""
+    """Advice on unknown outcomes. If nothing could be executed, a grader would only hide that."""
     said: list[RouteReason] = []
     executed, shown, unknown = seen.exec_unavailable_rate, seen.insufficient_evidence_rate, seen.unknown_rate
     if _is_high(executed) or (_is_high(unknown) and _share(seen.unknown_by_execution) >= _CAUSE_SHARE):

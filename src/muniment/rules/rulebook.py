@@ -1,4 +1,4 @@
-"""The rulebook of a bank: read, linted, extended, edited and rolled back.
+"""The rulebook of a bank: reading, linting, submitting, editing and rolling back.
 
 Every change is a revision, written with its reports in one transaction under the bank's lock.
 """
@@ -63,12 +63,12 @@ if TYPE_CHECKING:
 
 Report = GateReport | ReplayReport | PromotionReport
 ENDED = ("retired", "pruned")
-"""What was taken out has one of these."""
+"""Statuses of rules taken out."""
 _REPORTS: dict[str, type[Report]] = {"gate": GateReport, "replay": ReplayReport, "promotion": PromotionReport}
 
 
 class RuleTest(NamedTuple):
-    """A test of a rule as it is kept."""
+    """A stored test of a rule."""
 
     spec: RegressionTestSpec
     is_micro: bool
@@ -94,28 +94,28 @@ class _Body(NamedTuple):
 
 
 def revision_of(reader: Reader, tenant_id: str, owner: str) -> int:
-    """The number of the revision in force; 0 where nothing was ever changed."""
+    """The number of the revision in force; 0 if nothing was ever changed."""
     where: tuple[Condition, ...] = (("id", "=", book_id(tenant_id, owner)),)
     newest = first(reader, ITEMS, where, into=_Version, order=("id", "version"), descending=True)
     return 0 if newest is None else newest.version
 
 
 def list_revisions(reader: Reader, tenant_id: str, owner: str, *, after: int = 0) -> list[RulebookRevision]:
-    """The revisions after that one, oldest first; those of a bank that was forgotten are not there any more."""
+    """The later revisions, oldest first; those of a forgotten bank are gone."""
     where: tuple[Condition, ...] = (("id", "=", book_id(tenant_id, owner)), ("version", ">", after))
     items = select_items(reader, where)
     return [RulebookRevision.from_wire(item.plain()["revision"]) for item in items if item.body is not None]
 
 
 def versions_of(reader: Reader, rule_id: str) -> Iterator[StoredMemory]:
-    """Every version of a rule that is still there, oldest first."""
+    """The remaining versions of a rule, oldest first."""
     for item in select_items(reader, (("id", "=", rule_id),)):
         if item.body is not None:
             yield held_of(item).memory
 
 
 def why_taken_out(reader: Reader, tenant_id: str, rule_id: str) -> str | None:
-    """The revision that took a rule out of force, and its reason; None of one that is in force, or not there."""
+    """The revision that took a rule out of force, and its reason; None for one that is in force or missing."""
     newest = latest(reader, rule_id)
     if newest is None or newest.kind != "rule" or newest.body is None or newest.user_id is None:
         return None
@@ -135,11 +135,11 @@ def why_taken_out(reader: Reader, tenant_id: str, rule_id: str) -> str | None:
     return f"{last.action} in revision {last.revision} of the rulebook{signed}{reason}"
 
 
-# -- rules that may apply -----------------------------------------------------------------------------
+# -- candidates ---------------------------------------------------------------------------------------
 
 
 def standing_rules(reader: Reader, owner: str) -> list[StoredMemory]:
-    """The rules of a bank that were not taken out, by id. Of what was, and of earlier versions, no body is read."""
+    """The rules of a bank that were not taken out, by id. Bodies of others, and of old versions, are not read."""
     where: tuple[Condition, ...] = (("kind", "=", "rule"), ("user_id", "=", owner))
     newest: dict[str, tuple[int, bool]] = {}
     for id_, version, status, receipt_id in stream(reader, ITEMS, where, into=_State, order=("id", "version")):
@@ -155,18 +155,18 @@ def standing_rules(reader: Reader, owner: str) -> list[StoredMemory]:
     return found
 
 
-# -- what was counted, tested and told ----------------------------------------------------------------
+# -- counts, tests and reports ------------------------------------------------------------------------
 
 
 class UseRows(NamedTuple):
-    """The rows of a rule's uses: how many, up to which, and a digest of them all."""
+    """The rows of a rule's uses: their number, the last one, and a digest of all."""
 
     n: int = 0
     last: tuple[str, str] = ("", "")
     """Instant and id."""
     digest: str = ""
     is_extension: bool = False
-    """The rows read before are still there as they were, and only new runs came after them."""
+    """The rows read before are unchanged, and only new runs follow them."""
 
 
 class _UseKey(NamedTuple):
@@ -177,7 +177,7 @@ class _UseKey(NamedTuple):
 
 
 def use_rows(reader: Reader, owner: str, rule_id: str, before: UseRows | None = None) -> UseRows:
-    """The rows of a rule's uses by their keys alone: no body is read."""
+    """Read the rows of a rule's uses by their keys alone, without bodies."""
     hashed, n, last = sha256(), 0, ("", "")
     is_extension = before is not None and before.n == 0
     order = ("created_at", "id", "version")
@@ -201,7 +201,7 @@ class _UseBody(NamedTuple):
 
 
 def list_uses(reader: Reader, owner: str, rule_id: str, *, after: UseRows | None = None) -> list[RuleUse]:
-    """The judged runs of a rule, oldest first; those `after` rows that were read before."""
+    """The judged runs of a rule, oldest first; skips the `after` rows read before."""
     last = ("", "") if after is None else after.last
     where: tuple[Condition, ...] = (*_uses_where(owner, rule_id), ("created_at", ">=", last[0]))
     order = ("created_at", "id", "version")
@@ -219,7 +219,7 @@ def list_tests(reader: Reader, owner: str, rule_id: str) -> list[RuleTest]:
 
 
 def test_ids(memory: StoredMemory) -> frozenset[str]:
-    """The tests that a rule goes by; of those that were made for it, later ones may have taken their place."""
+    """The ids of a rule's current tests; earlier generated tests may have been replaced."""
     tests = memory.record.get("tests")
     lists = (
         [tests.get(kind) for kind in ("regression_tests", "counterexample_tests")] if isinstance(tests, dict) else []
@@ -228,7 +228,7 @@ def test_ids(memory: StoredMemory) -> frozenset[str]:
 
 
 def list_reports(reader: Reader, owner: str, rule_id: str) -> list[Report]:
-    """What was found of a rule, oldest first."""
+    """The reports on a rule, oldest first."""
     bodies = [item.plain() for item in _of_rule(reader, owner, "rule_report", f"report:{rule_id}")]
     return [report_of(body) for body in bodies]
 
@@ -238,7 +238,7 @@ def report_of(body: dict[str, Any]) -> Report:
 
 
 def newest_report(reader: Reader, owner: str, rule_id: str, kind: type[Report], digest: str) -> Any:
-    """The last report of a kind on the rule as it is; None where there is none."""
+    """The last report of a kind on the rule in its current form; None if there is none."""
     reports = [each for each in list_reports(reader, owner, rule_id) if isinstance(each, kind)]
     fitting = [each for each in reports if each.rule_digest == digest]
     return fitting[-1] if fitting else None
@@ -257,7 +257,7 @@ A = TypeVar("A")
 
 
 class Book(NamedTuple):
-    """The rulebook of a bank, and the store it is in."""
+    """The rulebook of a bank, and its store."""
 
     ctx: Context
     tenant_id: str
@@ -266,27 +266,27 @@ class Book(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RulebookEdit(Generic[A]):
-    """What is to be written into a rulebook. Without rules there is no revision: a report alone changes nothing."""
+    """The planned changes of a rulebook. Without rules there is no revision: a report alone changes nothing."""
 
     action: RuleAction
     answer: A
-    """What the caller of the edit is answered once it is written."""
+    """The value returned to the caller once the edit is written."""
     rules: Sequence[StoredMemory] = ()
-    """The rules that change, in their next versions."""
+    """The next versions of the rules that change."""
     before: Mapping[str, StoredMemory | None] = field(default_factory=dict)
-    """By id, the rules that change, as they stand; a new rule has none."""
+    """The current versions of the rules that change, by id; None for a new rule."""
     drafts: Sequence[EntryDraft] = ()
-    """Reports and tests, which are written before the rules that lean on them."""
+    """Reports and tests, written before the rules that depend on them."""
     report_id: str | None = None
-    """The report that the revision leans on."""
+    """The report that justifies the revision."""
     restores: int | None = None
-    """The revision that is put in force again."""
+    """The revision put in force again."""
     signed_by: str | None = None
     reason: str = ""
 
 
 def find_rule(reader: Reader, owner: str, rule_id: Any) -> StoredMemory:
-    """A rule of this bank, whatever its standing."""
+    """Find a rule of this bank, whatever its status."""
     held = find_memory(reader, (owner,), rule_id) if isinstance(rule_id, str) else None
     if held is None or held.memory.kind != "rule":
         raise NotFound(f"no rule {rule_id!r:.80} in this rulebook", path="$.rule_id")
@@ -294,9 +294,9 @@ def find_rule(reader: Reader, owner: str, rule_id: Any) -> StoredMemory:
 
 
 def edit_rulebook(book: Book, decide: Callable[[Transaction], RulebookEdit[A]]) -> tuple[RulebookRevision | None, A]:
-    """Decide under the bank's lock what is to be written, and write it.
+    """Decide the changes under the bank's lock, and write them.
 
-    Answers the new revision, None where no rule changed, and the answer of the edit.
+    Returns the new revision, None if no rule changed, and the edit's answer.
     """
     ctx, tenant_id, owner = book
 
@@ -310,7 +310,7 @@ def edit_rulebook(book: Book, decide: Callable[[Transaction], RulebookEdit[A]]) 
             drafts.append(draft_patch(RULEBOOK_CHANGED, "assistant", said))
         if drafts:
             write_bank(ctx, tx, tenant_id, owner, drafts)
-        for rule in edit.rules:  # a projection that refused one would leave a revision that is not true
+        for rule in edit.rules:  # if a projection refused one, the revision would be false
             if find_rule(tx, owner, rule.id).version != rule.version:
                 raise Conflict(f"the rule {rule.id} was not taken as it is", hint="read it again")
         return revision, edit.answer
@@ -342,7 +342,7 @@ def _revision(book: Book, tx: Transaction, edit: RulebookEdit[Any]) -> RulebookR
 
 
 def report_draft(kind: str, report: Report, sources: Sequence[str] = ()) -> EntryDraft:
-    """The entry of a report; it goes with the rule it is about, and with the runs it names."""
+    """The entry of a report, with its rule and the runs it names as sources."""
     said = {"id": report.report_id, "kind": kind, "report": report.to_wire(), "sources": [report.rule_id, *sources]}
     return draft_patch(RULE_REPORTED, "assistant", said)
 
@@ -364,7 +364,7 @@ def user_rule(
     title: str | None = None,
     applicability: JsonObject | None = None,
 ) -> RuleRecord:
-    """A person's rule as a record; `InvalidInput` where it says nothing, or applies nowhere."""
+    """A person's rule as a record. Raises `InvalidInput` if it is empty or applies nowhere."""
     if not body.strip():
         raise InvalidInput("a rule that says nothing", path="$.body")
     rule = RuleRecord.from_wire(
@@ -399,7 +399,7 @@ def user_memory(
     now: str,
     ttl: str | None = None,
 ) -> StoredMemory:
-    """The rule as the bank keeps it, once it may be added. `existing` are the bank's rules."""
+    """Check that a rule may be added, and return it as the bank stores it. `existing` are the bank's rules."""
     _check_record(rule)
     errors = [Issue(one.path, one.message, one.code) for one in lint if one.severity == "error"]
     if errors:
@@ -434,7 +434,7 @@ def user_memory(
 
 
 def check_user_change(before: StoredMemory | None, after: StoredMemory) -> None:
-    """A rule of this layer may be added, retired, and put back by a rollback, as it is; all else is a `Conflict`."""
+    """Allow adding, retiring, and restoring by a rollback, without changes to the rule; raise `Conflict` otherwise."""
     layers = {after.layer} if before is None else {before.layer, after.layer}
     if "user" not in layers:
         return
@@ -477,7 +477,7 @@ def _same(one: RuleRecord, other: RuleRecord) -> bool:
 
 
 class Submitted(NamedTuple):
-    """What became of a draft."""
+    """The result of submitting a draft."""
 
     kind: str
     """new, merged, split"""
@@ -485,7 +485,7 @@ class Submitted(NamedTuple):
     reasons: tuple[str, ...]
     lint: tuple[LintFinding, ...]
     narrowed: tuple[str, ...] = ()
-    """Rules that this one is an exception to, and that must be narrowed before it can be promoted."""
+    """Rules that this one is an exception to; they must be narrowed before it can be promoted."""
 
     @property
     def id(self) -> str:
@@ -496,7 +496,7 @@ class Submitted(NamedTuple):
 
 
 def lint(book: Book, rule: Any) -> tuple[LintFinding, ...]:
-    """What is wrong with a rule, given as a record, as plain data or by its id."""
+    """Lint a rule, given as a record, as plain data or by its id."""
     if isinstance(rule, str):
         rule = book.ctx.engine.read(book.tenant_id, lambda reader: find_rule(reader, book.owner, rule)).record
     record = rule if isinstance(rule, RuleRecord) else RuleRecord.from_wire(rule)
@@ -513,7 +513,7 @@ def _must_be_clean(rule: RuleRecord, findings: tuple[LintFinding, ...]) -> None:
 
 
 def submit(book: Book, given: Any) -> Submitted:
-    """Consolidate a draft with the rules of the book; what is refused changes nothing."""
+    """Consolidate a draft with the rules of the book; a refused draft changes nothing."""
     ctx, tenant_id, owner = book
     draft = _draft(book, given)
     _check_draft(book, draft)
@@ -550,7 +550,7 @@ def submit(book: Book, given: Any) -> Submitted:
 def _written(
     book: Book, draft: DistillDraft, found: Consolidated, existing: Mapping[str, StoredMemory], now: str
 ) -> list[StoredMemory]:
-    """The rule that the draft went into, and those that it cuts; an active one is cut when the draft is promoted."""
+    """The rule that the draft went into, and the rules it cuts; an active one is cut on promotion."""
     assert found.record is not None
     record, policy = found.record, book.ctx.policy.rules
     sources = tuple(dict.fromkeys(draft.source_trace_ids))
@@ -581,7 +581,7 @@ def _written(
 
 
 def _next(memory: StoredMemory, held: StoredMemory, record: RuleRecord, sources: Sequence[str]) -> StoredMemory:
-    """The next version of a rule with another record, at the stage it was put to."""
+    """The next version of a rule with another record, in the same stage."""
     united = tuple(dict.fromkeys((*held.sources, *sources)))
     status = memory.record.get("status", "temporary")
     wire = record.to_wire() | {"status": status}
@@ -594,7 +594,7 @@ def _kept(draft: DistillDraft) -> EntryDraft:
 
 
 def _check_draft(book: Book, draft: DistillDraft) -> None:
-    """What is kept of a draft holds no secret and is not endless (LG-10)."""
+    """Check that the stored parts of a draft hold no secret and are bounded in size (LG-10)."""
     limit = book.ctx.policy.learn.record_bytes_max
     if not is_id(draft.draft_id):
         raise InvalidInput("not an id", path="$.draft_id")
@@ -622,7 +622,7 @@ _TEXT = Expect("the {name} of a rule is text")
 
 
 class UserRuleRequest(Request):
-    """What a person says of a rule of their own."""
+    """A person's own rule."""
 
     body: Annotated[str, _TEXT]
     title: Annotated[str | None, _TEXT]
@@ -639,7 +639,7 @@ def add_user_rule(
     applicability: Mapping[str, Any] | None,
     ttl: str | None,
 ) -> StoredMemory:
-    """A rule that a person wrote, in its own layer."""
+    """Add a person's rule, in its own layer."""
     ctx = book.ctx
     now = ctx.now()
     checked(UserRuleRequest, body=body, title=title, ttl=ttl, applicability=applicability)
@@ -668,11 +668,11 @@ def add_user_rule(
 # == rollback =========================================================================================================
 
 RETIRE = 0
-"""In place of a version: the rule was not there."""
+"""Replaces a version if the rule did not exist."""
 
 
 def plan_rollback(revisions: Sequence[RulebookRevision], to: int) -> dict[str, int]:
-    """By rule, the version whose content must stand again, 0 where the rule must be retired; empty where all is so."""
+    """By rule, the version whose content must be restored, 0 if the rule must be retired; empty if nothing changes."""
     states = _states(revisions)
     then, current = _state(revisions, states, to), states[-1]
     rules = sorted(then.keys() | current.keys())
@@ -680,7 +680,9 @@ def plan_rollback(revisions: Sequence[RulebookRevision], to: int) -> dict[str, i
 
 
 def state_at(revisions: Sequence[RulebookRevision], revision: int) -> Mapping[str, int]:
-    """By rule, the version that first said what the revision has in force; rules that were not there are left out."""
+    """By rule, the version that introduced the content in force at the revision; rules that did not exist are
+    left out.
+    """
     state = _state(revisions, _states(revisions), revision)
     return {rule: version for rule, version in state.items() if version != RETIRE}
 
@@ -695,9 +697,9 @@ def _state(revisions: Sequence[RulebookRevision], states: Sequence[dict[str, int
 
 
 def _states(revisions: Sequence[RulebookRevision]) -> list[dict[str, int]]:
-    """The state after each revision, the empty one first. Raises `InvalidInput` for what is no history.
+    """The state after each revision, starting with the empty one. Raises `InvalidInput` for an inconsistent history.
 
-    Where the first ones were forgotten, a rule stood then as the first change that is known found it.
+    If the first revisions were forgotten, a rule is taken to have been as the first known change found it.
     """
     first = revisions[0].revision if revisions else 1
     states: list[dict[str, int]] = [{} for _ in range(first)]
@@ -724,7 +726,7 @@ def _states(revisions: Sequence[RulebookRevision]) -> list[dict[str, int]]:
 
 
 def _versions_before(revisions: Sequence[RulebookRevision]) -> dict[str, int]:
-    """By rule, the version that the first change of it found."""
+    """By rule, the version before its first change."""
     found: dict[str, int] = {}
     for change in (change for revision in revisions for change in revision.changes):
         found.setdefault(change.rule_id, change.before)
@@ -732,7 +734,7 @@ def _versions_before(revisions: Sequence[RulebookRevision]) -> dict[str, int]:
 
 
 def _restored(revision: RulebookRevision, states: Sequence[dict[str, int]]) -> dict[str, int] | None:
-    """The state that a rollback put in force; None of any other revision."""
+    """The state restored by a rollback; None for any other revision."""
     if revision.restores is None:
         return None
     if revision.restores >= len(states):
@@ -765,13 +767,13 @@ def check_stage(stage: str | None) -> None:
 
 
 def page_revisions(book: Book, asked: ListQuery) -> Iterator[Placed[RulebookRevision]]:
-    """Every change of the rulebook."""
+    """Page through every change of the rulebook."""
     make = each_made(lambda item: RulebookRevision.from_wire(item.plain()["revision"]))
     return seek(book.ctx, book.tenant_id, read_versions(book_id(book.tenant_id, book.owner), make), asked)
 
 
 def page_rules(book: Book, stage: str | None, asked: ListQuery, *, include_all: bool) -> Iterator[Placed[StoredMemory]]:
-    """The rules: of one stage, or all but the retired, or those too."""
+    """Page through the rules: of one stage, or all but the retired, or all."""
     check_stage(stage)
     include_all = stage == "retired" or (stage is None and include_all)
     placed = page_memories(book.ctx, book.tenant_id, book.owner, ("rule",), asked, include_all=include_all)
@@ -779,7 +781,9 @@ def page_rules(book: Book, stage: str | None, asked: ListQuery, *, include_all: 
 
 
 def _meant_of(placed: Iterable[Placed[T]], is_meant: Callable[[T], bool], asked: ListQuery) -> Iterator[Placed[T]]:
-    """Those that are meant; where so many were looked at, the place of the last, with nothing at it."""
+    """Filter; after a batch without matches, yields the place of the last row with no item, so that paging can
+    continue.
+    """
     for looked, each in enumerate(placed, 1):
         if each.value is not None and is_meant(each.value):
             yield each
@@ -789,7 +793,7 @@ def _meant_of(placed: Iterable[Placed[T]], is_meant: Callable[[T], bool], asked:
 
 
 def page_history(book: Book, rule_id: str, asked: ListQuery) -> Iterator[Placed[StoredMemory]]:
-    """Every version of a rule that is still there."""
+    """Page through the remaining versions of a rule."""
     make = each_made(lambda item: held_of(item).memory)
     return seek(book.ctx, book.tenant_id, read_versions(rule_id, make), asked)
 

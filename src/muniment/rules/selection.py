@@ -1,4 +1,4 @@
-"""Rules chosen for a run from the banks it may see, and recorded in the run (RC-15)."""
+"""Selecting rules for a run from the banks it may see, and recording them in the run (RC-15)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ RULE_NAMES_MAX = 1024
 
 
 class RuleCache:
-    """Rules made ready for selection, by bank and where they apply; each with the revision it was read at."""
+    """Rules prepared for selection, by bank and place; each with the revision it was read at."""
 
     def __init__(self) -> None:
         self._held: OrderedDict[tuple[str, str, str], tuple[int, tuple[Candidate, ...]]] = OrderedDict()
@@ -80,7 +80,7 @@ _TYPES: tuple[RuleType, ...] = get_args(RuleType)
 
 @dataclass(frozen=True, slots=True)
 class RulesAsked:
-    """What rules are asked for by."""
+    """The criteria for selecting rules."""
 
     intent: IntentParts
     state: StateParts
@@ -93,22 +93,22 @@ class RulesAsked:
 
 @dataclass(frozen=True, slots=True)
 class RuleSelection:
-    """The rules of a run: what was asked and answered, what was left out and why, and what goes into the prompt."""
+    """The rules of a run: request and response, refused rules with reasons, and the text for the prompt."""
 
     request: CandidateSelectRequest
     response: CandidateSelectResponse
     arms: tuple[RuleArm, ...]
-    """Every rule that would have been chosen, and whether the run had it."""
+    """Every rule that would have been chosen, and whether the run got it."""
     text: str
-    """What goes into the prompt, guards first; empty where no rule applies."""
+    """The text for the prompt, guards first; empty if no rule applies."""
     tokens: int
     revisions: Mapping[str, int]
-    """Of each bank that was asked, the revision in force."""
+    """For each bank, the revision in force."""
     chosen: Selected = field(repr=False)
 
     @property
     def refused(self) -> tuple[RefusedRule, ...]:
-        """Every rule that was looked at and not chosen, and why; made when it is asked for."""
+        """Every rule that was considered and not chosen, with the reason. Computed on demand."""
         return self.chosen.refused
 
     @property
@@ -116,11 +116,11 @@ class RuleSelection:
         return self.request.request_id
 
 
-# -- what callers give --------------------------------------------------------------------------------
+# -- arguments ----------------------------------------------------------------------------------------
 
 
 class SelectionRequest(Request):
-    """How many rules are asked for, of which types, and for which prompt."""
+    """The number and types of rules requested, and the prompt profile."""
 
     max_rules: Annotated[
         Annotated[int, Numeric(integral=True, minimum=0, maximum=_RULES_MAX)],
@@ -143,7 +143,7 @@ def read_asked(
     allow_types: Any = None,
     prompt_profile: Any = None,
 ) -> RulesAsked:
-    """A request for rules, checked."""
+    """Validate a request for rules."""
     most = ctx.policy.rules.select.max_rules if max_rules is None else max_rules
     types = _TYPES if allow_types is None else allow_types
     asked = checked(SelectionRequest, max_rules=most, allow_types=types, prompt_profile=prompt_profile)
@@ -165,7 +165,7 @@ def read_asked(
 def ask_rules(
     ctx: Context, tenant_id: str, owners: tuple[str, ...], asked: RulesAsked, *, run_id: str, x_ref: str
 ) -> tuple[RuleSelection, dict[str, tuple[str, int]]]:
-    """The selection, and of each rule it names the bank and version it was read at."""
+    """Select rules; returns the selection, and for each rule in it the bank and version it was read at."""
     request = _request(ctx, asked, x_ref)
     names = names_for(asked.intent.domain_tag, asked.intent.task_family)
 
@@ -214,7 +214,9 @@ class _Version(NamedTuple):
 
 
 def _are_there(reader: Reader, versions: Mapping[str, int]) -> bool:
-    """Is none of these rules forgotten? A forget is no revision: what was held ready may be gone by another's hand."""
+    """Return whether none of these rules was forgotten. Forgetting makes no revision, so the cache may be out
+    of date.
+    """
     if not versions:
         return True
     where: tuple[Condition, ...] = (
@@ -248,24 +250,24 @@ def _request(ctx: Context, asked: RulesAsked, x_ref: str) -> CandidateSelectRequ
     return CandidateSelectRequest.from_wire(plain | ({"context": context} if context else {}))
 
 
-# -- telling ------------------------------------------------------------------------------------------
+# -- recording ----------------------------------------------------------------------------------------
 
 
 def select_for_run(writer: Writer, asked: RulesAsked, *, keep: bool) -> RuleSelection:
-    """Choose; with `keep`, write into the run what it was given."""
+    """Select rules for a run; with `keep`, write the selection into the run."""
     ctx, scope = writer.ctx, writer.scope
     for _ in range(_TRIES):
         selection, read_at = ask_rules(
             ctx, scope.tenant_id, owners_seen(scope), asked, run_id=scope.run_id, x_ref=scope.run_id
         )
         if not keep or not any(selection.revisions.values()) or _tell(writer, selection, read_at):
-            return selection  # where there never was a rule, there is nothing to tell
+            return selection  # without any rule there is nothing to record
         ctx.cache(RuleCache).clear()
     raise Conflict("the rulebook keeps changing while rules are chosen", hint="try again")
 
 
 def _tell(writer: Writer, selection: RuleSelection, read_at: Mapping[str, tuple[str, int]]) -> bool:
-    """Write a selection into the run; not where a rule of it was changed or forgotten since it was read."""
+    """Write a selection into the run; returns False if one of its rules was changed or forgotten since it was read."""
     said = {
         "id": selection.id,
         "request": selection.request.to_wire(),
@@ -294,7 +296,7 @@ def _stands(reader: Reader, rule_id: str, owner: str, version: int) -> bool:
 
 
 def names_for(domain_tag: str | None, task_family: str | None) -> tuple[str, ...]:
-    """What rules that may apply to such a run are looked up by: its family, its domain, and those for anything."""
+    """The names under which rules for such a run are looked up: its family, its domain, and rules for anything."""
     said: list[dict[str, Any]] = [{"task_family": task_family}] if task_family else []
     said += [{"domain_tag": domain_tag}] if domain_tag else []
     named = [core_name(rule_place_key({"applicability": where})) for where in (*said, {})]
@@ -304,7 +306,7 @@ def names_for(domain_tag: str | None, task_family: str | None) -> tuple[str, ...
 def candidates_for(
     ctx: Context, reader: Reader, tenant_id: str, owner: str, names: Sequence[str]
 ) -> tuple[int, list[Candidate]]:
-    """The revision in force, and the rules of these names as it has them."""
+    """The revision in force, and its rules under these names."""
     revision = revision_of(reader, tenant_id, owner)
     if revision == 0:
         return 0, []
@@ -315,7 +317,7 @@ def candidates_for(
 
 
 def _candidates_named(ctx: Context, reader: Reader, key: tuple[str, str, str], revision: int) -> tuple[Candidate, ...]:
-    """The rules under one name of a rulebook, from the cache where it is not out of date."""
+    """The rules under one name of a rulebook, from the cache unless it is out of date."""
     tenant_id, owner, name = key
     held = ctx.cache(RuleCache).get(key)
     if held is not None:

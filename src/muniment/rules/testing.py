@@ -1,4 +1,4 @@
-"""The tests of a rule: made from judged runs, run on an agent at the gate; and the replay (RC-18, RC-19)."""
+"""The tests of a rule: generated from judged runs and run on an agent at the gate; and the replay (RC-18, RC-19)."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ _SECONDS_MAX = 1_000_000
 
 
 class TryingRequest(Request):
-    """Who answers when a rule is tried, where, and for how long."""
+    """The agent, executor and timeout for trying a rule."""
 
     agent: Annotated[Callable[..., Any], Expect("an agent is a function")]
     executor: Annotated[Executor | None, Expect("executor is one of concurrent.futures")]
@@ -86,20 +86,20 @@ class TryingRequest(Request):
 
 @dataclass(slots=True)
 class Calls:
-    """How often an agent was called."""
+    """A counter of agent calls."""
 
     made: int = 0
 
 
 class Judge(NamedTuple):
-    """The caller's verifier, and which judges may teach."""
+    """The caller's verifier, and the judges that may teach."""
 
     verifier: Callable[..., Any]
     judges: Collection[str]
     timeout_s: float | None = None
 
     def passed(self, answered: Answered, task: str) -> bool | None:
-        """Whether an answer passed; what crashed or hung did not. None where nobody could say."""
+        """Return whether an answer passed; crashed or hung ones did not. None if unknown."""
         if answered.code == UNRUN:
             return None
         return False if answered.code is not None else self.says(answered.output, task)
@@ -109,30 +109,32 @@ class Judge(NamedTuple):
         return None if is_unjudged(result) else is_pass(result.verdict, result.outcome)
 
     def can_fail(self, rule: RuleRecord, task: str, failed: Iterable[Output] = ()) -> bool:
-        """Does it refuse a bad answer to the task: nothing, noise, the rule said aloud, or what failed before?"""
+        """Return whether the verifier refuses a bad answer to the task: empty, noise, the rule recited, or an earlier
+        failure.
+        """
         return any(self.says(output, task) is False for output in (*bad_outputs(rule, ())[:3], *failed))
 
 
 class Trial(NamedTuple):
-    """On what and how a rule is tried."""
+    """The agent, verifier and settings for trying a rule."""
 
     agent: Agent
     executor: Executor | None
     timeout_s: float
     tries: int = 1
-    """How often each test is asked: most of the answers must pass. Agents draw lots."""
+    """Answers per test; a majority must pass, as agents are not deterministic."""
     calls: Calls | None = None
-    """Counts the calls of the agent, where somebody wants to know."""
+    """Counts the calls of the agent, if given."""
     notes_tools: bool = False
-    """Earlier runs of the bank noted tools: an answer beside which none was noted called none."""
+    """Earlier runs of the bank noted tools: an answer without noted tools called none."""
 
     def check(self) -> Trial:
-        """Check that a rule can be tried with these arguments; answers the trial itself."""
+        """Validate the arguments; returns the trial itself."""
         checked(TryingRequest, agent=self.agent, executor=self.executor, timeout_s=self.timeout_s)
         return self
 
     def answers(self, prompts: Sequence[tuple[str, str]]) -> list[Answered]:
-        """What the agent answers to each task under its prompt."""
+        """The agent's answers to each task under its prompt."""
         first = 0 if self.calls is None else self.calls.made
         tasks = [
             AgentTask(task=task, prompt=prompt, hints=(), seed=None, run=RunNotes(f"trial_{first + number}"))
@@ -150,7 +152,7 @@ class Trial(NamedTuple):
         return [self._with_tools(answered) for answered in answers]
 
     def _with_tools(self, answered: Answered) -> Answered:
-        """What was noted of tools counts, as in a runner; else what the answer says itself."""
+        """Use the noted tools, as in a runner; else the ones in the answer."""
         noted = noted_calls(answered.events)
         if not noted and (answered.output.tool_calls is not None or not self.notes_tools):
             return answered
@@ -159,7 +161,7 @@ class Trial(NamedTuple):
 
 
 class Tried(NamedTuple):
-    """What came of a rule's tests."""
+    """The results of a rule's tests."""
 
     outcomes: tuple[TestOutcome, ...]
     clashes: tuple[Clash, ...]
@@ -173,7 +175,9 @@ def try_tests(
     known: Sequence[Example],
     judge: Judge | None = None,
 ) -> Tried:
-    """Every test on the agent, or on outputs given by test id; `known` are runs whose bad answers a test refuses."""
+    """Run every test on the agent, or on outputs given by test id; `known` are runs whose bad answers a test must
+    refuse.
+    """
     by_task = {one.x_ref: one for one in known}
     asserting = [spec for spec in specs if judge is None or not asks_verifier(spec)]
     prompts = [_prompt(rule, spec, by_task.get(spec.x_ref), examples) for spec in asserting]
@@ -202,9 +206,9 @@ def _judged_tasks(
     trial: Trial,
     judge: Judge,
 ) -> dict[str, TestOutcome]:
-    """Tasks asked until one answer passes; where none does with the rule, without it too, to tell why.
+    """Ask tasks until one answer passes; if none does with the rule, ask without it too, to explain the failure.
 
-    A task that the rule does not apply to is not asked: what comes of it is not the rule's doing.
+    Tasks that the rule does not apply to are not asked: their results are not due to the rule.
     """
     wanted = list(dict.fromkeys(each for each in prompts if each is not None and each[1] != each[0]))
     mine = _until_passed(wanted, trial, judge)
@@ -227,7 +231,7 @@ def _judged_tasks(
 
 
 def _until_passed(prompts: Sequence[tuple[str, str]], trial: Trial, judge: Judge) -> dict[tuple[str, str], TaskAsked]:
-    """Every task once, then those that did not pass again, `tries` times at most."""
+    """Ask every task once, then repeat those that did not pass, up to `tries` times."""
     found = {each: TaskAsked(0, 0) for each in prompts}
     for _ in range(trial.tries):
         again = [each for each in prompts if not found[each].passes]
@@ -242,7 +246,7 @@ def _until_passed(prompts: Sequence[tuple[str, str]], trial: Trial, judge: Judge
 def _prompt(
     rule: RuleRecord, spec: RegressionTestSpec, example: Example | None, examples: Examples
 ) -> tuple[str, str] | None:
-    """The task and what the agent is shown: the rule stands before it wherever it applies. None without a task."""
+    """The task and the prompt, which includes the rule wherever it applies. None without a task."""
     task = spec.prompt if spec.prompt is not None else example.prompt if example is not None else None
     if task is None:
         task = examples.asked(spec.x_ref)
@@ -259,7 +263,7 @@ def _with_rule(rule: RuleRecord, task: str) -> str:
 def _asked_results(
     specs: Sequence[RegressionTestSpec], prompts: Sequence[tuple[str, str] | None], trial: Trial
 ) -> list[CaseResult]:
-    """One answer for each task that is shown in one way: its tests are asked of the same answer."""
+    """Ask once for each task and prompt: tests that share them share the answer."""
     wanted = list(dict.fromkeys(each for each in prompts if each is not None))
     answered = trial.answers([each for each in wanted for _ in range(trial.tries)])
     answers = {each: answered[trial.tries * at : trial.tries * (at + 1)] for at, each in enumerate(wanted)}
@@ -279,7 +283,7 @@ def _result(spec: RegressionTestSpec, answered: Answered) -> CaseResult:
 
 
 def _most(results: Sequence[CaseResult]) -> CaseResult:
-    """What most of the answers came to; a tie is no pass."""
+    """The majority of the results; a tie is not a pass."""
     good = [result for result in results if result.ok]
     if 2 * len(good) > len(results):
         return good[0]
@@ -310,8 +314,8 @@ def replay_pairs(
     *,
     most: int,
 ) -> tuple[ReplayPair, ...]:
-    """Each task `tries` times with the rule and as often without, in turn. Answers on which the verifier could not
-    speak say nothing, and neither do those beside them; nor does a task of which none are left.
+    """Ask each task `tries` times with the rule and as often without, alternating. Answers that the verifier could not
+    judge are dropped with their partner, and tasks without answers left are dropped.
     """
     tasks = fitting_tasks(rule, known)[:most]
     asked = [one for one in tasks for _ in range(trial.tries)]
@@ -336,7 +340,7 @@ def fitting_runs(rule: RuleRecord, known: Iterable[Example]) -> list[Example]:
 
 
 def fitting_tasks(rule: RuleRecord, known: Iterable[Example]) -> list[Example]:
-    """The tasks that a rule applies to, each once, the newest run of it; newest first, as they come."""
+    """The tasks that a rule applies to, each once by its newest run; newest first."""
     fitting = {task_key(one.prompt): one for one in reversed(fitting_runs(rule, known))}
     return list(reversed(fitting.values()))
 
@@ -344,19 +348,19 @@ def fitting_tasks(rule: RuleRecord, known: Iterable[Example]) -> list[Example]:
 # == judged runs ======================================================================================================
 
 _SPARE = 3
-"""An answer may be so many times as long as one that passed."""
+"""Maximum length of an answer, as a multiple of one that passed."""
 _CHARS_MIN = 400
 
 
 class Examples:
-    """The judged runs that a bank knows of, read as they are needed, each once."""
+    """The judged runs of a bank, read lazily and once."""
 
     def __init__(self, ctx: Context, tenant_id: str, owner: str) -> None:
         self._ctx, self._tenant_id, self._owner = ctx, tenant_id, owner
         self._known: dict[str, Example | None] = {}
 
     def of(self, trace_ids: Iterable[str]) -> list[Example]:
-        """The examples of these runs, as far as they are still there."""
+        """The examples of these runs, as far as they still exist."""
         return [found for found in map(self._read, dict.fromkeys(trace_ids)) if found is not None]
 
     def newest(self, most: int) -> list[Example]:
@@ -367,7 +371,7 @@ class Examples:
         return self.of(body["facts"]["trace_id"] for body in bodies)
 
     def asked(self, x_ref: str) -> str | None:
-        """The task that an event is, if it is still there."""
+        """The task in an event, if it still exists."""
         try:
             return content_of(self._ctx, self._tenant_id, x_ref)
         except (NotFound, Forgotten):
@@ -430,7 +434,7 @@ def _output(answers: list[LedgerEntry], entries: list[LedgerEntry]) -> Output:
 
 
 def _own_packs(output: Output, x_ref: str) -> tuple[RegressionTestSpec, ...]:
-    """What an answer that passed kept without being asked: it was one, and not endless."""
+    """Constraints that a passing answer met unasked: it was not empty, and its length was bounded."""
     limit = max(_CHARS_MIN, _SPARE * len(output.text))
     asked: list[Any] = [{"regex_present": {"pattern": r"\S"}}, {"length": {"max": limit}}]
     if output.text.lstrip()[:1] in ("{", "["):
@@ -442,22 +446,22 @@ def _own_packs(output: Output, x_ref: str) -> tuple[RegressionTestSpec, ...]:
 # == rule testing =====================================================================================================
 
 _NEWEST = 400
-"""Judged runs that are looked at for tests and replay."""
+"""Judged runs considered for tests and replay."""
 
 
 # -- tests --------------------------------------------------------------------------------------------
 
 
 class VerifierRequest(Request):
-    """Who judges tests that are earlier tasks."""
+    """The verifier for tests that are earlier tasks."""
 
     verifier: Annotated[Callable[..., Any] | None, Expect("a verifier is a function")]
 
 
 def known_runs(book: Book, memory: StoredMemory, examples: Examples | None = None) -> list[Example]:
-    """The judged runs that a rule's tests are made of: its own first, then the newest of the bank.
+    """The judged runs from which a rule's tests are made: its own first, then the newest of the bank.
 
-    `examples` are those of whoever looks at several rules at once.
+    `examples` can be shared by callers that process several rules.
     """
     examples = examples or Examples(*book)
     known = [*examples.of(memory.sources), *examples.newest(_NEWEST)]
@@ -467,14 +471,14 @@ def known_runs(book: Book, memory: StoredMemory, examples: Examples | None = Non
 def untried_runs(
     book: Book, memory: StoredMemory, before: ReplayReport | None = None, examples: Examples | None = None
 ) -> list[Example]:
-    """The newest judged runs of tasks that a rule was not learnt from, and that an earlier replay did not take."""
+    """The newest judged runs of tasks that the rule was not learned from and an earlier replay did not use."""
     return held_out(
         known_runs(book, memory, examples), {*memory.sources, *(() if before is None else before.trace_ids)}
     )
 
 
 def named_tests(reader: Reader, owner: str, memory: StoredMemory) -> list[RuleTest]:
-    """The tests that a rule goes by; those that were made anew are not its tests any more."""
+    """The current tests of a rule, without those that were replaced."""
     named = test_ids(memory)
     return [test for test in list_tests(reader, owner, memory.id) if test.spec.test_id in named]
 
@@ -487,10 +491,10 @@ def make_tests(
     spent: Collection[str] = (),
     examples: Examples | None = None,
 ) -> MadeTests:
-    """Tests from the runs of the rule and from other runs of the bank; kept, in place of those made before.
+    """Make tests from the runs of the rule and other runs of the bank; they replace those made before.
 
-    With a verifier they are earlier tasks that the rule was not learnt from, and it judges them. `spent` are tasks that
-    are taken last.
+    With a verifier they are earlier tasks that the rule was not learned from, judged by that verifier. Tasks in `spent`
+    are used last.
     """
     checked(VerifierRequest, verifier=verifier)
     ctx, tenant_id, owner = book
@@ -502,7 +506,7 @@ def make_tests(
         micro = () if made is None else tuple(spec for spec in made.specs if is_micro(spec))
         made = MadeTests((*judged.specs, *micro), judged.notes)
     assert made is not None
-    # the words of a task stay in its run: a test refers to them
+    # task texts stay in their runs: tests refer to them
     specs = tuple(spec.model_copy(update={"prompt": None}) for spec in made.specs)
     _keep_tests(book, rule_id, specs, {one.x_ref: one.trace_id for one in known}, is_anew=verifier is not None)
     return MadeTests(specs, made.notes)
@@ -523,7 +527,7 @@ def _task_tests(
 
 
 def _asserting(book: Book, memory: StoredMemory, known: Sequence[Example], constraints: Any) -> MadeTests:
-    """Tests that assert something of an answer by themselves."""
+    """Make tests that assert something of an answer by themselves."""
     from muniment.verify.verify import constraints_of as read_constraint_set
 
     rule, policy = rule_in(memory), book.ctx.policy.rules.gate
@@ -546,7 +550,7 @@ def _asserting(book: Book, memory: StoredMemory, known: Sequence[Example], const
 
 
 def add_tests(book: Book, rule_id: str, given: Iterable[Any]) -> None:
-    """A person's own tests beside those that were made."""
+    """Add a person's own tests to the generated ones."""
     if not is_listing(given):
         raise InvalidInput("tests are a list of RegressionTestSpecs", path="$.specs")
     specs = []
@@ -558,7 +562,7 @@ def add_tests(book: Book, rule_id: str, given: Iterable[Any]) -> None:
                 {"schema_version": RULECRAFT_VERSION, **each} if isinstance(each, Mapping) else each
             )
         )
-        constraints_of(spec)  # one that cannot be asked is refused when it is written
+        constraints_of(spec)  # an unusable test is refused when it is written
         specs.append(spec if spec.linked_rule_ids else spec.model_copy(update={"linked_rule_ids": (rule_id,)}))
     _keep_tests(book, rule_id, specs, {})
 
@@ -571,7 +575,7 @@ def _keep_tests(
     *,
     is_anew: bool = False,
 ) -> None:
-    """Keep tests beside those that the rule has; `is_anew`: in place of the tasks that were made into tests before."""
+    """Add tests to those of the rule; with `is_anew`, they replace the tests generated from tasks before."""
 
     def decide(tx: Transaction) -> RulebookEdit[None]:
         memory = find_rule(tx, book.owner, rule_id)
@@ -605,7 +609,7 @@ def _keep_tests(
 
 
 def _draft_of(reader: Reader, owner: str, rule: RuleRecord) -> DistillDraft | None:
-    """The draft that a rule was made of, if it is still there: what it foresees is part of the gate."""
+    """The draft a rule was made from, if it still exists: its predictions are part of the gate."""
     named = (rule.evidence.model_extra or {}).get("draft_ids")
     for id_ in reversed(named) if isinstance(named, list | tuple) else ():
         item = latest(reader, id_) if isinstance(id_, str) else None
@@ -629,7 +633,7 @@ def gate(
     calls: Calls | None = None,
     examples: Examples | None = None,
 ) -> GateReport:
-    """Run a rule's tests and judge them; a rule that passes is gated."""
+    """Run a rule's tests and judge them; a passing rule is gated."""
     checked(VerifierRequest, verifier=verifier)
     ctx, tenant_id, owner = book
     policy = ctx.policy.rules
@@ -689,7 +693,7 @@ def gate(
 
 
 def narrowed_record(book: Book, rule_id: str, exception_id: str) -> RuleRecord:
-    """An active rule as it would be once an exception stands beside it."""
+    """An active rule, narrowed to make room for an exception."""
 
     def read(reader: Reader) -> tuple[StoredMemory, StoredMemory]:
         return find_rule(reader, book.owner, rule_id), find_rule(reader, book.owner, exception_id)
@@ -706,7 +710,7 @@ def narrowed_record(book: Book, rule_id: str, exception_id: str) -> RuleRecord:
 
 
 class ReplayRequest(Request):
-    """On how many earlier tasks a rule is tried, and who judges."""
+    """The number of earlier tasks a rule is tried on, and the judge."""
 
     tasks: Annotated[FromOne, Expect("tasks is a whole number from 1")]
     verifier: Annotated[Callable[..., Any], Expect("a verifier is a function")]
@@ -726,7 +730,9 @@ def replay(
     before: ReplayReport | None = None,
     examples: Examples | None = None,
 ) -> ReplayReport:
-    """Earlier tasks that the rule was not learnt from, with it and without; one not shown to do harm is replayed."""
+    """Try earlier tasks that the rule was not learned from, with and without it; a rule not shown to be harmful is
+    replayed.
+    """
     ctx, tenant_id, owner = book
     policy = ctx.policy.rules
     tasks = checked(ReplayRequest, tasks=tasks, verifier=verifier).tasks

@@ -1,12 +1,12 @@
-"""Guided search of a space of states within a run (RC-22): PUCT or a beam, decided by a verifier, within caps.
+"""Guided search of a state space within a run (RC-22): PUCT or a beam, decided by a verifier, within caps.
 
     problem = TreeProblem(root=[3, 8, 3, 8], expand=moves, score=promise, verify=is_24)
     found = search_tree(run, problem, policy={"nodes_max": 500})
     found.solved, found.output.text, found.block
 
-A new state is verified and scored; then the most promising open state is expanded. Both algorithms are complete but for
-the caps: a beam that dies goes on with the best of what it had set aside. A search lives in memory: after a crash the
-same call searches anew and finds the same (decision 0054).
+A new state is verified and scored; then the most promising open state is expanded. Apart from the caps both algorithms
+are complete: an exhausted beam continues with the best states it had set aside. A search lives in memory: after a crash
+the same call repeats the search and finds the same result (decision 0054).
 """
 
 from __future__ import annotations
@@ -39,51 +39,51 @@ if TYPE_CHECKING:
 
 TOOL = "tree_search"
 TREE_PUCT = PuctPolicy(c=0.1)
-"""Smaller c than among seeds: a state has a value before it is chosen, and not only after it was tried."""
+"""Smaller c than among seeds: a state has a value before it is chosen, not only after it was tried."""
 _CHILDREN_MAX = 256
-"""Children of one state; a function may offer more, even without end."""
+"""Children of one state; functions may return more, even infinitely many."""
 _FAILURES_MAX = 32
-"""Calls that raised, hung or answered nonsense, before a search gives up."""
+"""Failed calls (raised, hung or invalid) before a search gives up."""
 _STATE_BYTES_MAX = 16 * 1024
 _NUMBER_MAX = 1e100
 _SAID_CHARS_MAX = 300
 _KEY_HEX = 32
 _UNSCORED = 0.5
-"""The value of a state that nobody scored: neither good nor bad."""
+"""The value of an unscored state: neutral."""
 _CAPS = ("depth", "frontier", "children")
-"""Cuts that a wider policy would not make."""
+"""Cuts that a more generous policy would not make."""
 
 
 class Child(NamedTuple):
-    """A state that follows from another, and how likely it leads on, where that is known. States are JSON."""
+    """A state that follows from another, with its prior if known. States are JSON."""
 
     state: Any
     prior: float | None = None
     key: str | None = None
-    """Equal keys are the same state; without one, equal JSON is."""
+    """Equal keys mean equal states; without one, JSON equality decides."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreeProblem:
-    """A space of states and how to find the way in it. States are JSON: a tuple comes back as a list."""
+    """A state space and how to search it. States are JSON: a tuple comes back as a list."""
 
     root: Any
     expand: Callable[[Any], Iterable[Any]]
-    """The states that follow from a state, or `Child`s: states with priors."""
+    """The states that follow from a state; `Child` gives them priors."""
     verify: Callable[[Any], Any]
-    """Whether a state is what is searched for: true, false, None (cannot say), or a verifier's result."""
+    """Returns whether a state is a solution: true, false, None (unknown), or a verifier's result."""
     score: Callable[[Any], float | None] | None = None
-    """How promising a state is, from 0 to 1."""
+    """Rates how promising a state is, from 0 to 1."""
     key: Callable[[Any], Any] | None = None
-    """States with equal keys are the same; without it, equal JSON."""
+    """States with equal keys are the same; by default, JSON equality decides."""
     answer: Callable[[list[Any]], str] | None = None
-    """The text for the states from the start to the last; without it, the last state."""
+    """The text of the answer for the path of states; by default, the last state."""
     start: Callable[[ReuseStateRecord], Iterable[Any]] | None = None
-    """States that a seed suggests to start from, next to the root."""
+    """States that a seed suggests as starting points, besides the root."""
     weigh: Callable[[ReuseStateRecord, Any, Any], float] | None = None
-    """How much likelier a seed makes a step from a state to another: its prior times this."""
+    """A factor on the prior of a step between two states, according to a seed."""
     cost: Callable[[str, Any], float] | None = None
-    """The cost of a call ("expand", "score", "verify") of a state, asked after each."""
+    """The cost of a call ("expand", "score", "verify") on a state, read after each."""
 
     def __post_init__(self) -> None:
         for name in ("expand", "verify"):
@@ -100,12 +100,12 @@ class Searched:
 
     search: TreeSearch
     output: Output
-    """The answer that was found; the best there was, where none was."""
+    """The answer found, or the best so far."""
     block: TreeSearchBlock
     """For the EventLog."""
     result: VerifierResult
     reuse: ReuseSelectMeta | None
-    """Which seed it started from, where it was to choose one."""
+    """The seed it started from, if it could choose one."""
 
     @property
     def solved(self) -> bool:
@@ -128,10 +128,10 @@ def search_tree(
     should_stop: Callable[[], bool] | None = None,
     verifier_id: str = TOOL,
 ) -> Searched:
-    """Search until it is solved, exhausted or over a cap.
+    """Search until solved, exhausted or over a cap.
 
-    It starts from `seed` too, or from one that PUCT chooses of a `bank`. Errors of the problem's functions are reported
-    in the result; a root that is no JSON is refused. `should_stop` is asked before every call.
+    It also starts from `seed`, or from one that PUCT chooses from a `bank`. Errors of the problem's functions are
+    reported in the result; a root that is not JSON is refused. `should_stop` is called before every call.
     """
     if not isinstance(problem, TreeProblem):
         raise InvalidInput("wanted a TreeProblem", path="$.problem")
@@ -153,7 +153,7 @@ def search_tree(
 
 
 def _policy(given: TreePolicy | Mapping[str, Any] | None, usual: TreePolicy) -> TreePolicy:
-    """The store's policy with the settings that are given."""
+    """The store's policy, overridden by the given settings."""
     if given is None or isinstance(given, TreePolicy):
         return given or usual
     if not isinstance(given, Mapping):
@@ -165,27 +165,27 @@ def _policy(given: TreePolicy | Mapping[str, Any] | None, usual: TreePolicy) -> 
 
 
 class Failed(NamedTuple):
-    """A call that came to nothing: it raised, hung or answered nonsense."""
+    """A failed call: it raised, hung or returned an invalid value."""
 
     code: Literal["tool_failure", "tool_timeout", "tool_output_invalid"]
     said: str
 
 
 class TreeEnd(NamedTuple):
-    """Why a search is over."""
+    """The reason a search ended."""
 
     kind: Literal["solved", "exhausted", "budget"]
     cap: str | None = None
     node: int | None = None
-    """The state that was verified."""
+    """The verified state."""
 
 
 class _Nonsense(Exception):
-    """An answer that is of no use. Its message says what it is."""
+    """An unusable return value; the message says why."""
 
 
 class TreeSearch:
-    """One search, in memory. The same answers of the problem's functions make the same search."""
+    """One search, in memory. Deterministic, given the return values of the problem's functions."""
 
     def __init__(
         self,
@@ -204,14 +204,14 @@ class TreeSearch:
         self.cuts: Counter[str] = Counter()
         self.faults: Counter[str] = Counter()
         self.said: str | None = None
-        """The first fault in words."""
+        """The first failure, in words."""
         self.passed: VerifierResult | None = None
-        """The verifier's result on the state that was found, where it gave one."""
+        """The verifier's result on the solution, if it gave one."""
         self._clock, self._should_stop = clock, should_stop
         self._tree = Tree(puct)
         self._known: set[str] = set()
         self._new: deque[int] = deque()
-        """States to be verified and scored, all of one parent."""
+        """States still to be verified and scored, all with one parent."""
         self._beam: list[int] = []
         self._level: list[int] = []
 
@@ -231,7 +231,7 @@ class TreeSearch:
         return self
 
     def _cap(self, started: Any = None) -> str | None:
-        """The cap that was reached, if one was."""
+        """The cap that was reached, if any."""
         policy = self.policy
         is_late = (
             started is not None
@@ -252,7 +252,7 @@ class TreeSearch:
     # -- states ---------------------------------------------------------------------------------------
 
     def _starts(self) -> list[Child]:
-        """The root, and the states that the seed suggests. A seed that suggests nonsense suggests none."""
+        """The root, and the states the seed suggests. Invalid suggestions are ignored."""
         root = self._read_child(self.problem.root, None)
         assert root is not None
         start, seed = self.problem.start, self.seed
@@ -263,7 +263,7 @@ class TreeSearch:
         return [root, *(each for each in read if each is not None)]
 
     def _judge(self, number: int) -> None:
-        """Verify and score a new state; with the last of its siblings, all of them are weighed."""
+        """Verify and score a new state; after the last sibling, weigh all of them."""
         node = self._tree.nodes[number]
         verdict = self._call("verify", self.problem.verify, number)
         if not isinstance(verdict, Failed):
@@ -336,12 +336,12 @@ class TreeSearch:
         faults = self.faults.total()
         state = self._state(number)
         read = [self._read_child(each, state, f"child {at}: ") for at, each in enumerate(offered[:_CHILDREN_MAX])]
-        if self.faults.total() > faults:  # one fault a call, however many children are wrong
+        if self.faults.total() > faults:  # one failure per call, however many children are invalid
             self.faults["tool_output_invalid"] -= self.faults.total() - faults - 1
         self._add(number, [each for each in read if each is not None])
 
     def _add(self, parent: int, children: Sequence[Child]) -> None:
-        """New states below a parent; those that are known already are counted and not made again."""
+        """Add new states below a parent; known states are counted and not added again."""
         for child in children:
             key = digest((child.state if child.key is None else child.key).encode()).hex()[:_KEY_HEX]
             if key in self._known:
@@ -352,8 +352,8 @@ class TreeSearch:
         self._tree.refresh(parent)
 
     def _read_child(self, offered: Any, parent: Any, where: str = "") -> Child | None:
-        """A state as canonical text with its key and prior; None for what is no state. A wrong key or prior is dropped,
-        and the state goes without.
+        """A state as canonical text with its key and prior; None if invalid. An invalid key or prior is dropped, and
+        the state kept without it.
         """
         child = offered if isinstance(offered, Child) else Child(offered)
         try:
@@ -383,7 +383,7 @@ class TreeSearch:
     # -- calling --------------------------------------------------------------------------------------
 
     def _call(self, kind: str, function: Callable[[Any], Any], number: int) -> Any:
-        """The answer of a function of the problem, or how it failed; counted and priced."""
+        """Call a function of the problem; returns its value or the failure, with count and cost recorded."""
         self.calls += 1
         answer = self._outcome(kind, lambda: function(self._state(number)))
         price = self.problem.cost
@@ -428,7 +428,7 @@ class TreeSearch:
         self.said = self.said or said[:_SAID_CHARS_MAX]
 
     def _state(self, number: int) -> JsonValue:
-        """A copy: the caller may change it."""
+        """A copy, as the caller may change it."""
         state: JsonValue = read_canonical(self._tree.nodes[number].text)
         return state
 
@@ -440,22 +440,22 @@ class TreeSearch:
 
     @property
     def made(self) -> int:
-        """How many states were made."""
+        """The number of states created."""
         return len(self._tree.nodes) - 1
 
     @property
     def unknowns(self) -> int:
-        """How many the verifier could not judge."""
+        """The number of states the verifier could not judge."""
         return sum(node.unknown for node in self._tree.nodes)
 
     @property
     def is_complete(self) -> bool:
-        """Nothing was left out: what was not found is not there."""
+        """Nothing was left out: an unfound solution does not exist."""
         return self.end is not None and self.end.kind == "exhausted" and not +self.cuts and not self.unknowns
 
     @property
     def best_node(self) -> int | None:
-        """The state that was verified; else one that may be right; else that of the highest value."""
+        """The verified state; else a possible solution; else the state with the highest value."""
         if self.end is not None and self.end.node is not None:
             return self.end.node
         known = [
@@ -469,7 +469,7 @@ class TreeSearch:
         return [] if best is None else [self._state(each) for each in self._tree.way_to(best)]
 
     def answer(self) -> str:
-        """The text for the way that was found; where the problem cannot say it, the last state."""
+        """The text for the path found, or the last state if the problem cannot produce it."""
         way, say = self.way(), self.problem.answer
         text = None if say is None or not way else self._outcome("answer", lambda: say(way))
         if isinstance(text, str):
@@ -479,7 +479,7 @@ class TreeSearch:
 
     @property
     def reason_codes(self) -> tuple[str, ...]:
-        """Why it found nothing; empty where it did."""
+        """The reasons it found nothing; empty if it found a solution."""
         if self.end is None or self.end.kind == "solved":
             return ()
         is_cut = self.end.kind == "budget" or any(self.cuts[name] for name in _CAPS)
@@ -488,7 +488,7 @@ class TreeSearch:
 
     @property
     def notes(self) -> str:
-        """The search in figures."""
+        """Figures of the search."""
         assert self.end is not None
         parts = [self.end.kind + (f" ({self.end.cap})" if self.end.cap else "")]
         counts = {"states": self.made, "duplicates": self.duplicates, "calls": self.calls, "unknown": self.unknowns}
@@ -499,7 +499,7 @@ class TreeSearch:
         return "; ".join(parts)
 
     def block(self, trace_id: str | None = None) -> TreeSearchBlock:
-        """The EventLog's block: `depth_max` and `frontier_max` are what was reached, not the caps."""
+        """The EventLog's block: `depth_max` and `frontier_max` are the values reached, not the caps."""
         best = self.best_node
         return TreeSearchBlock(
             enabled=True,
@@ -512,7 +512,7 @@ class TreeSearch:
         )
 
     def result(self, verifier_id: str) -> VerifierResult:
-        """The verifier's result on what was found; else why nothing was."""
+        """The verifier's result on the solution, or the reason why there is none."""
         if self.passed is not None:
             return self.passed
         is_solved = self.end is not None and self.end.kind == "solved"
@@ -538,14 +538,14 @@ def state_text(state: Any) -> Written:
 
 
 def _listed(offered: Any) -> list[Any]:
-    """The states that a function offered, one more than are allowed at most."""
+    """The states returned by a function, up to one more than allowed."""
     if isinstance(offered, str | bytes | Mapping) or not isinstance(offered, Iterable):
         raise _Nonsense(f"{type(offered).__name__}, not a list of states")
     return list(islice(offered, _CHILDREN_MAX + 1))
 
 
 def _number(given: Any, most: float) -> float | None:
-    """A number from 0 to `most`, of whatever kind; None for anything else."""
+    """A number from 0 to `most`, of any numeric type; None for anything else."""
     is_number = isinstance(given, Real) and not isinstance(given, bool)
     return float(given) if is_number and 0 <= given <= most else None
 
@@ -553,14 +553,14 @@ def _number(given: Any, most: float) -> float | None:
 # == the tree =========================================================================================
 
 TOP = 0
-"""The number of the node above all starting states. It is no state."""
+"""The number of the node above all starting states; not a state itself."""
 _Status = Literal["new", "open", "expanded", "left", "dropped"]
-"""`left`: too deep, or it cannot be expanded. `dropped`: out of a full frontier, and welcome again."""
+"""`left`: too deep, or not expandable. `dropped`: removed from a full frontier, and may return."""
 
 
 @dataclass(slots=True)
 class Node:
-    """A state, and what is worked out from the states below it."""
+    """A state, with figures derived from the states below it."""
 
     parent: int
     key: str
@@ -571,14 +571,14 @@ class Node:
     status: _Status = "new"
     unknown: bool = False
     is_known: bool = False
-    """Somebody verified or scored it."""
+    """It was verified or scored."""
 
     children: list[int] = field(default_factory=list)
     p: float = 1.0
     log_p: float = 0.0
-    """Of all priors from the start to here."""
+    """Sum over all priors from the start to here."""
     n: int = 0
-    """How many states were expanded from here down."""
+    """The number of states expanded from here down."""
     q: float = 0.0
     total: float = 0.0
     count: int = 1
@@ -595,7 +595,7 @@ class Tree:
         self.policy = policy
         self.nodes: list[Node] = [Node(TOP, "", Written("null"), -1, status="expanded")]
         self.open: dict[int, None] = {}
-        """The nodes that wait to be expanded, by number, in the order in which they came."""
+        """Open nodes by number, in order of arrival."""
 
     def add(self, parent: int, text: Written, key: str, prior: float | None) -> int:
         number = len(self.nodes)
@@ -611,7 +611,7 @@ class Tree:
             self.open.pop(number, None)
 
     def weigh(self, number: int) -> None:
-        """Share the priors of a node's children out among them: those given, else by the rank of their values."""
+        """Distribute the priors among a node's children: as given, else by the rank of their values."""
         node = self.nodes[number]
         children = [self.nodes[child] for child in node.children]
         given = [child.prior for child in children if child.prior is not None]
@@ -627,7 +627,7 @@ class Tree:
             child.log_p = node.log_p + (log(share) if share > 0 else -inf)
 
     def refresh(self, number: int) -> None:
-        """Work out anew the worth of a node, its children and all above it."""
+        """Recompute the value of a node, its children and all ancestors."""
         for child in self.nodes[number].children:
             self._work_out(child)
         while True:
@@ -652,7 +652,7 @@ class Tree:
             node.q = max((child.q for child in below if child.is_live), default=own)
 
     def best_by_puct(self) -> int:
-        """The open state that is reached from the top by children of the highest PUCT score. Ties: prior, age."""
+        """The open state reached from the top by following the highest PUCT scores. Ties: prior, age."""
         number = TOP
         while self.nodes[number].status != "open":
             children = self.nodes[number].children
@@ -668,7 +668,7 @@ class Tree:
         return puct_score(node.q, node.p, total, node.n, self.policy.c), node.p
 
     def best(self, numbers: Iterable[int], count: int) -> list[int]:
-        """The open states of the highest value; ties by the priors of the whole way, then by age."""
+        """The open states of the highest value; ties by the priors of the whole path, then by age."""
 
         def worth(number: int) -> tuple[float, float, int]:
             node = self.nodes[number]

@@ -1,10 +1,10 @@
-"""Does a snapshot hold? Every check is recomputed from what the runtime read from the store (CS-08, CS-09).
+"""Validate a snapshot, recomputing every check from what the runtime read from the store (CS-08, CS-09).
 
-The snapshot's own `validation` block is never looked at. All checks are made, in a fixed order and under fixed names;
-each names the first offenders and how many there are.
+The snapshot's own `validation` block is ignored. All checks run, in a fixed order and under fixed names; each names the
+first offenders and their number.
 
-What the sealed predecessor holds unchanged was validated when that was sealed, so a compaction checks new and changed
-claims and conflicts alone. `is_whole` checks everything: after a failure, and when a person asks.
+Records unchanged since the sealed predecessor were validated when that was sealed, so a compaction checks only new and
+changed claims and conflicts. `is_whole` checks everything: after a failure, and on request.
 """
 
 from __future__ import annotations
@@ -42,40 +42,40 @@ CHECKS = (
     "next_actions",
 )
 _NAMED_MAX = 3
-"""Offenders that a message names, at most."""
+"""Maximum number of offenders named in a message."""
 _POINTER_EXTRAS = {"corpus_id", "quote_hash"}
 
 
 @dataclass(frozen=True)
 class SnapshotContext:
-    """What the runtime read and counted anew, for one snapshot to be compared with."""
+    """Freshly read data and counts to compare one snapshot with."""
 
     started: Started | None
-    """What the run's first entry pins (`fold.started_by`); None where it was forgotten."""
+    """The pins of the run's first entry (`fold.started_by`); None if it was forgotten."""
     previous: CompactionSnapshot | None
-    """The sealed predecessor; None for the first one, and where the earlier ones were forgotten."""
+    """The sealed predecessor; None for the first one, and if the earlier ones were forgotten."""
     before: RunLog | None
     """The log of `previous`."""
     last_sequence: int
-    """The number of the last snapshot the run ever had, forgotten or not; 0 where it had none."""
+    """The number of the run's last snapshot ever, forgotten or not; 0 if there was none."""
     events_since: int
     steps_since: int
     entries: Mapping[str, LedgerEntry]
-    """All that `entries_named` lists for what is checked, if present and as written."""
+    """All entries that `entries_named` lists for the checked records, if present and intact."""
     chunk: Callable[[str, str], bytes | str]
-    """The stored bytes of (corpus_id, chunk_id), or in words why there are none."""
+    """The stored bytes of (corpus_id, chunk_id), or a text with the reason they are missing."""
     standing: Callable[[str, str], str]
-    """How the source of (corpus_id, chunk_id) stands: live, superseded or retracted."""
+    """The standing of the source of (corpus_id, chunk_id): live, superseded or retracted."""
     is_whole: bool = True
-    """Check every claim and conflict, also those that the predecessor holds unchanged."""
+    """True to check every claim and conflict, including those unchanged since the predecessor."""
     folded: RunLog | None = None
-    """What the ledger folds to, where the snapshot is to be compared with it."""
+    """The fold of the ledger, if the snapshot is to be compared with it."""
     damaged: tuple[str, ...] = ()
-    """Of the entries it was folded from, those that are not as they were written, in words."""
+    """Descriptions of damaged entries among those it was folded from."""
 
 
 def changed_since(log: RunLog, before: RunLog | None) -> RunLog:
-    """The log with the claims and conflicts alone that are not as `before` has them."""
+    """The log with only the claims and conflicts that differ from `before`."""
     if before is None:
         return log
     claims = {each.claim_id: each for each in before.claims}
@@ -89,13 +89,13 @@ def changed_since(log: RunLog, before: RunLog | None) -> RunLog:
 
 
 def entries_named(log: RunLog) -> list[str]:
-    """The entries that made and changed the log's claims and conflicts, each once, in order."""
+    """The entries that made and changed the log's claims and conflicts, deduplicated, in order."""
     records: Iterable[RunClaim | RunConflict] = (*log.claims, *log.conflicts)
     return list(dict.fromkeys(id_ for record in records for id_ in record.entry_ids))
 
 
 def validate(snapshot: CompactionSnapshot, context: SnapshotContext, policy: CompactionPolicy) -> list[SnapshotCheck]:
-    """Every check, in the order of `CHECKS`; then `replay`, where there is something to compare with."""
+    """Every check, in the order of `CHECKS`; then `replay`, if there is a fold to compare with."""
     wire = snapshot.to_wire()
     try:
         log = log_of_wire(CompactionSnapshot.from_wire(wire).to_wire())
@@ -131,7 +131,7 @@ def validate(snapshot: CompactionSnapshot, context: SnapshotContext, policy: Com
 def validation_of(
     checks: Iterable[SnapshotCheck], action: Literal["NONE", "RETRY", "SYSTEM_ERROR"]
 ) -> SnapshotValidation:
-    """The contract's block of these checks."""
+    """The contract's validation block of these checks."""
     held = tuple(checks)
     status: Literal["PASS", "FAIL"] = "PASS" if all(check.status == "PASS" for check in held) else "FAIL"
     return SnapshotValidation(status=status, checks=held, failure_action_taken=action)
@@ -149,7 +149,7 @@ def _first_of(faults: list[str]) -> str:
 
 
 def _check_words(log: RunLog, fresh: RunLog) -> dict[str, str]:
-    """What a check that holds looked at."""
+    """A description of the scope of each passed check."""
     relied = _relied(fresh)
     refs = sum(1 for _ in _cited(relied))
     kept = len(log.claims) + len(log.conflicts) - len(fresh.claims) - len(fresh.conflicts)
@@ -168,7 +168,7 @@ def _wires(records: Iterable[RunClaim | RunConflict]) -> list[Any]:
     return [record.to_wire() for record in records]
 
 
-# -- shape, sequence, what is pinned ------------------------------------------------------------------
+# -- shape, sequence, pins ------------------------------------------------------------------------------
 
 
 def _shape(snapshot: CompactionSnapshot, log: RunLog) -> Iterator[str]:
@@ -212,7 +212,7 @@ def _sequence(snapshot: CompactionSnapshot, log: RunLog, context: SnapshotContex
 
 
 def _objective(snapshot: CompactionSnapshot, context: SnapshotContext) -> Iterator[str]:
-    """CS-05, against the run's first entry and the predecessor, by the rule of the contract."""
+    """CS-05: compare with the run's first entry and the predecessor, by the rule of the contract."""
     rule = RunInvariants()
     fixed = {"run_id": snapshot.run_id}
     if context.started is not None:
@@ -229,7 +229,7 @@ def _objective(snapshot: CompactionSnapshot, context: SnapshotContext) -> Iterat
 
 
 def _in_ledger(log: RunLog, context: SnapshotContext) -> Iterator[str]:
-    """CS-02: the entries that name a claim or conflict, in order, must make it again."""
+    """CS-02: the entries that a claim or conflict names, applied in order, must reproduce it."""
     for claim in log.claims:
         fault = _replayed(claim, log.run_id, context.entries, claim_after)
         if fault is not None:
@@ -259,7 +259,7 @@ def _replayed(
 
 
 def _issues_by_id(issues: Iterable[Any], clause: str, ids: list[str]) -> Iterator[str]:
-    """The contract's issues of one clause, under the id of the record instead of its index."""
+    """The contract's issues of one clause, by record id instead of index."""
     for issue in issues:
         if issue.code == clause:
             match = re.search(r"\[(\d+)\]\.?(\w*)", issue.path)
@@ -268,7 +268,7 @@ def _issues_by_id(issues: Iterable[Any], clause: str, ids: list[str]) -> Iterato
 
 
 def _cited(log: RunLog) -> Iterator[tuple[str, EvidencePointer]]:
-    """Every pointer, with the name of what cites it."""
+    """Every pointer, with the name of the record that cites it."""
     for claim in log.claims:
         for ref in (*claim.evidence_refs, *(claim.refuted_by or ())):
             yield f"the claim {claim.claim_id}", ref
@@ -278,14 +278,14 @@ def _cited(log: RunLog) -> Iterator[tuple[str, EvidencePointer]]:
 
 
 def _relied(log: RunLog) -> RunLog:
-    """The log with what somebody may rely on alone: verified claims, open conflicts. What was retracted is history."""
+    """The records that others may rely on: verified claims, open conflicts. Retracted ones are history."""
     claims = tuple(claim for claim in log.claims if claim.status == "verified")
     conflicts = tuple(conflict for conflict in log.conflicts if conflict.status == "open")
     return log.model_copy(update={"claims": claims, "conflicts": conflicts})
 
 
 def _unresolved(log: RunLog, context: SnapshotContext) -> Iterator[str]:
-    """CS-06: each pointer that is relied on against the stored bytes; each chunk is read once."""
+    """CS-06: check each such pointer against the stored bytes, reading each chunk once."""
     by_chunk: dict[tuple[str, str], list[tuple[str, EvidencePointer]]] = {}
     for citing, ref in _cited(_relied(log)):
         by_chunk.setdefault((corpus_of(ref), ref.chunk_id), []).append((citing, ref))
@@ -298,7 +298,7 @@ def _unresolved(log: RunLog, context: SnapshotContext) -> Iterator[str]:
 
 
 def _pointer_fault(data: bytes, ref: EvidencePointer) -> str | None:
-    """What is wrong with a pointer into these bytes: span, quote hash and evidence id are recomputed."""
+    """The fault of a pointer into these bytes; span, quote hash and evidence id are recomputed."""
     extras = ref.model_extra or {}
     if not isinstance(extras.get("corpus_id"), str):
         return "it names no corpus"
@@ -322,7 +322,9 @@ def _pointer_fault(data: bytes, ref: EvidencePointer) -> str | None:
 
 
 def _fallen(log: RunLog, context: SnapshotContext) -> Iterator[str]:
-    """A verified claim rests on nothing that was retracted. All are checked: a document may fall between snapshots."""
+    """Verified claims that rest on retracted sources. All are checked, as a document may be retracted between
+    snapshots.
+    """
     retracted = {claim.claim_id for claim in log.claims if claim.status == "retracted"}
     for claim in log.claims:
         if claim.status != "verified":
@@ -339,7 +341,9 @@ def _fallen(log: RunLog, context: SnapshotContext) -> Iterator[str]:
 
 
 def _too_long(log: RunLog, wire: Mapping[str, Any], before: RunLog | None, limit: int) -> Iterator[str]:
-    """CS-03: a snapshot holds pointers and short words, no texts. What the last one held, an older limit let in."""
+    """CS-03: a snapshot holds pointers and short strings, no full texts. Strings unchanged since the last one are
+    allowed by its older limit.
+    """
     long = [(where, words) for where, words in (*_words(log), *_listed(wire)) if len(words) > limit]
     held = {words for _, words in _words(before)} if long and before is not None else set()
     for where, words in long:
@@ -434,12 +438,12 @@ def _actions(wire: Mapping[str, Any]) -> Iterator[str]:
 # -- a replay -----------------------------------------------------------------------------------------
 
 _SINCE = frozenset({"sequence", "counted_since", "steps_since"})
-"""Fields that depend on when one looks, not on what happened."""
+"""Fields that depend on the time of reading, not on events."""
 _IDS = {"claims": "claim_id", "conflicts": "conflict_id", "failures": "failure_id", "open_questions": "question_id"}
 
 
 def _replay(kept: RunLog, replayed: RunLog, damaged: Sequence[str]) -> SnapshotCheck:
-    """CS-12: is the kept log what the ledger folds to? Entries that could not be replayed are named first."""
+    """CS-12: compare the kept log with the fold of the ledger. Damaged entries are named first."""
     differing = [*damaged, *_differing(kept, replayed)]
     if not differing:
         return SnapshotCheck(name="replay", status="PASS", message="a replay of the whole ledger gives the same state")

@@ -1,7 +1,7 @@
-"""The run's board: what was asked and done, what is open, what was verified, as a packet shows it (TM-02, TM-17).
+"""The run's board in a packet: orders and calls, open matters, verified claims (TM-02, TM-17).
 
-Read from the calls and from the items that the run's entries make, so that it is the same before and after a
-compaction, after a resume and in another process. Each list is bounded; what is left out is counted.
+Computed from the calls and from the items of the run's entries, so that it is the same before and after a compaction,
+after a resume and in another process. Each list is bounded, with the number of omissions.
 """
 
 from __future__ import annotations
@@ -50,25 +50,25 @@ __all__ = [
 ]
 
 FAILURES_READ = 100
-"""How many of a run's latest failures are looked at."""
+"""The number of a run's latest failures examined."""
 ACTIONS_READ = 16
-"""Plans of the same moment, of which the last to be written stands."""
+"""The number of simultaneous plans examined, of which the last written counts."""
 SIDE_MAX = 2
-"""Pieces of evidence that are named on each side of a conflict."""
+"""Pieces of evidence named on each side of a conflict."""
 
 
 class Listed(NamedTuple):
-    """The first of what stands, in the order it was told, and what it is made of."""
+    """The first current elements, in order, with their sources."""
 
     shown: list[dict[str, Any]]
     beyond: int
-    """How many more stand."""
+    """The number of further elements."""
     sources: tuple[str, ...]
-    """The items and entries that this rests on."""
+    """The items and entries they rest on."""
 
 
 class AskedQuestion(NamedTuple):
-    """A question of the run that nobody has answered, and whose word it is."""
+    """An unanswered question of the run, with the trust of its author."""
 
     loop: OpenLoop
     trust: Trust
@@ -87,7 +87,7 @@ class _Version(NamedTuple):
 
 
 def pinned_by(reader: Reader, scope: Scope) -> RunState | None:
-    """The run as it was started; empty where what it was for was forgotten, None where nothing was written yet."""
+    """The run as it was started; empty if its purpose was forgotten, None if nothing was written yet."""
     item = latest(reader, scope.run_id)
     if item is None or item.kind != "run" or item.user_id != scope.user_id:
         return None
@@ -97,7 +97,7 @@ def pinned_by(reader: Reader, scope: Scope) -> RunState | None:
 
 
 def open_questions(reader: Reader, scope: Scope, limit: int) -> tuple[list[AskedQuestion], int]:
-    """The latest questions that are open, in the order they were asked; and how many more are."""
+    """The latest open questions, in the order they were asked, and the number of others."""
     items, beyond = _standing(reader, scope, "question", "open", limit)
     asked = []
     for item in items:
@@ -108,7 +108,7 @@ def open_questions(reader: Reader, scope: Scope, limit: int) -> tuple[list[Asked
 
 
 def open_conflicts(reader: Reader, scope: Scope, limit: int) -> Listed:
-    """The latest conflicts that are not settled, each with evidence of both sides."""
+    """The latest unsettled conflicts, each with evidence of both sides."""
     items, beyond = _standing(reader, scope, "conflict", "open", limit)
     shown, sources = [], []
     for item in items:
@@ -132,7 +132,7 @@ def open_conflicts(reader: Reader, scope: Scope, limit: int) -> Listed:
 
 
 def _standing(reader: Reader, scope: Scope, kind: str, status: str, limit: int) -> tuple[list[Item], int]:
-    """The latest items of the run that are in this state; their words are read of those alone."""
+    """The latest items of the run with this status; only their bodies are read."""
     where: tuple[Condition, ...] = (("kind", "=", kind), ("run_id", "=", scope.run_id))
     newest: dict[str, _Version] = {}
     first: dict[str, str] = {}
@@ -154,17 +154,17 @@ def _standing(reader: Reader, scope: Scope, kind: str, status: str, limit: int) 
 
 
 class _Failure(NamedTuple):
-    """A failure by its fingerprint: as it was met last, and every time it was met."""
+    """A failure by its fingerprint: its last occurrence, and all of them."""
 
     item: Item
     told: dict[str, Any]
     ids: tuple[str, ...]
     is_fixed: bool
-    """Was the call that it is about answered since?"""
+    """True if its call has succeeded since."""
 
 
 class _Source(NamedTuple):
-    """What a failure rests on."""
+    """The evidence of a failure."""
 
     id: str
     kind: str
@@ -173,10 +173,10 @@ class _Source(NamedTuple):
 
 
 def failures_met(reader: Reader, scope: Scope, limit: int, calls: RunCalls, *, has_board: bool) -> Listed:
-    """What was tried and failed: what the run itself recorded first, then what tools answered, the latest of each.
+    """Failures: those recorded by the run first, then those of tools, the latest of each.
 
-    A call that was made again and answered has not failed; a reason that the run gave for it says that it passed since.
-    Where the run has a board, that has the calls.
+    A call that succeeded on a retry is no failure; the run's own reason for it is marked as passed. If the run has a
+    board, that lists the calls.
     """
     where: tuple[Condition, ...] = (("kind", "=", "failure"), ("run_id", "=", scope.run_id), ("receipt_id", "=", None))
     order = ("created_at", "id", "version")
@@ -196,7 +196,7 @@ def failures_met(reader: Reader, scope: Scope, limit: int, calls: RunCalls, *, h
         found[said["fingerprint"]] = known._replace(ids=(*known.ids, item.id))
     recorded = [each for each in found.values() if each.told["category"] != TOOL_FAILURE]
     answered = [each for each in found.values() if each.told["category"] == TOOL_FAILURE]
-    # Of a tool's result that the run gave its own reason for, the reason is enough.
+    # For a tool's result with a reason given by the run, the reason suffices.
     given = {source.id for each in recorded for source in rests_on[each.item.id]}
     answered = [each for each in answered if given.isdisjoint(source.id for source in rests_on[each.item.id])]
     ranked = [*recorded, *answered]  # each latest first
@@ -207,12 +207,12 @@ def failures_met(reader: Reader, scope: Scope, limit: int, calls: RunCalls, *, h
 
 
 def _is_told(told: dict[str, Any]) -> bool:
-    """An imported item may hold anything."""
+    """Check the shape, as an imported item may hold anything."""
     return all(isinstance(told.get(key), str) for key in ("category", "where", "why", "fingerprint"))
 
 
 def _shown_failure(failure: _Failure, sources: Sequence[_Source]) -> dict[str, Any]:
-    """Cited by the evidence it was told on, else by the entry that told of it."""
+    """A failure in packet form, citing its evidence, or else its own entry."""
     evidence = [source for source in sources if source.kind != "state_patch"] or list(sources)
     shown: dict[str, Any] = {"failure_id": failure.item.id} | {
         key: failure.told[key] for key in ("category", "where", "why")
@@ -230,7 +230,7 @@ def _shown_failure(failure: _Failure, sources: Sequence[_Source]) -> dict[str, A
 
 
 def _sources(reader: Reader, item_ids: Sequence[str]) -> dict[str, list[_Source]]:
-    """The entries that these items were made from, in their order."""
+    """The entries of these items, in order."""
     links = list(by_ids(reader, LINKS, item_ids, column="item_id"))
     rows = by_ids(reader, ENTRIES, sorted({link.source_id for link in links}), into=_Source)
     known = {row.id: row for row in rows}
@@ -242,25 +242,25 @@ def _sources(reader: Reader, item_ids: Sequence[str]) -> dict[str, list[_Source]
 
 
 def _flags(trust: Trust, text: str) -> dict[str, Any]:
-    """Words that came from outside are looked at again: they may have been told on in an entry of the run's own."""
+    """Flag external text again, since it may have been relayed in an entry of the run's own."""
     return {"flags": [INSTRUCTION_LIKE]} if trust in FOREIGN and reads_like_instructions(text) else {}
 
 
-# -- what was done ------------------------------------------------------------------------------------
+# -- calls and orders -----------------------------------------------------------------------------------
 
 CALLS_MIN = 6
-"""A run of fewer calls has no board: the last turns show them."""
+"""A run with fewer calls has no board: the last turns show them."""
 CALLS_READ, ORDERS_READ = 600, 100
-"""How many of a run's latest results, and of its user's messages, the board is computed from."""
+"""The numbers of a run's latest results, and of its user's messages, that the board is computed from."""
 LINES_MAX, ORDERS_MAX = 100, 16
-"""Lines of calls, at most, and of orders. A run that talks more than it calls has no orders: it is quoted."""
+"""Maximum lines of calls and of orders. A run with more talk than calls has no orders: it is quoted."""
 _ORDER_CHARS_MAX, _VALUE_CHARS_MAX, _KEY_CHARS_MAX, _RESULT_CHARS_MAX = 240, 96, 64, 120
 _SHOWN_MIN = 1.0
-"""What a call has to be worth to have a line: of a tool that is called a hundred times, long results do not."""
+"""The minimum value of a call's line; the long results of a tool called a hundred times are below it."""
 
 
 class _Call(NamedTuple):
-    """A call and its result, as the ledger has them."""
+    """A call and its result, from the ledger."""
 
     id: str
     seq: int
@@ -271,13 +271,13 @@ class _Call(NamedTuple):
     ok: bool
     text: str
     size: int
-    """Bytes of a result that lies in a blob."""
+    """Bytes of a result stored in a blob."""
     key: str
-    """Equal for calls that ask for the same."""
+    """Equal for calls with the same request."""
 
 
 class _Order(NamedTuple):
-    """Words of the user's in a run."""
+    """A user message in a run."""
 
     id: str
     text: str
@@ -301,15 +301,15 @@ class _BoardRow(NamedTuple):
 
 @dataclass(slots=True)
 class _Unit:
-    """All calls of one tool on one thing, the newest last."""
+    """All calls of one tool on one subject, the newest last."""
 
     calls: list[_Call]
     payload: list[str]
-    """The names of the arguments that do not say what the calls are on."""
+    """The names of the arguments that do not identify the subject."""
     subjects: frozenset[str]
-    """The things they are on, as other calls name them too."""
+    """The subjects, in the form that other calls name them."""
     is_earlier: bool = False
-    """Did something change on it since, or did the same tool go on?"""
+    """True if a later call changed the subject, or the same tool was called on it again."""
 
     @property
     def last(self) -> _Call:
@@ -317,34 +317,34 @@ class _Unit:
 
     @property
     def is_short(self) -> bool:
-        """Who changes something gives more than comes back; a long result was looked at, and can be looked at again."""
+        """True for a short result on one line, as changes give; a long one was read, and can be read again."""
         text = self.last.text.strip()
         return len(text) <= _RESULT_CHARS_MAX and "\n" not in text and not self.last.size
 
     @property
     def times(self) -> int:
-        """How often the last call was made in the same words."""
+        """The number of calls identical to the last one."""
         key = self.last.key
         return sum(call.key == key for call in self.calls)
 
 
 class RunCalls(NamedTuple):
-    """The latest calls of a run and the user's words in it, oldest first."""
+    """The latest calls of a run and the user's messages in it, oldest first."""
 
     calls: list[_Call]
     orders: list[_Order]
     outdated: dict[str, str]
-    """Results in the session that no longer hold, each with the newer call that says so (`find_outdated`)."""
+    """Outdated results in the session, each with the newer call that replaces it (`find_outdated`)."""
 
     def fixed(self) -> frozenset[str]:
-        """The calls that failed and, made again in the same words, were answered."""
+        """The calls that failed and succeeded when repeated identically."""
         answered = {call.key: call.seq for call in self.calls if call.ok}
         return frozenset(call.id for call in self.calls if not call.ok and answered.get(call.key, 0) > call.seq)
 
 
 def read_calls(reader: Reader, scope: Scope, is_meant: Callable[[str], bool] | None = None) -> RunCalls:
-    """Read what was called in a run and, of a run with a board, what its user said; and which results in its session
-    no longer hold. `is_meant` says of a moment whether it is asked for.
+    """Read the calls of a run, the user's messages if it has a board, and the outdated results in its session.
+    `is_meant` says whether a moment is requested.
     """
     calls: list[_Call] = []
     own: list[_Call] = []
@@ -384,10 +384,10 @@ def _bodies(
 
 
 def board_of(run: RunCalls) -> Listed:
-    """The run's board (TM-17): the user's orders, each with those that take up its words; then what was called, each
-    thing with its last call and result. No words are read for their meaning: what is alike, repeated or newer decides.
+    """The run's board (TM-17): the user's orders, grouped with those that repeat their words; then the calls by
+    subject, each with its last call and result. Words are not interpreted: similarity, repetition and recency decide.
 
-    A short run has none: its last turns are all there is to say.
+    A short run has none: its last turns show everything.
     """
     calls, orders, outdated = run
     if len(calls) < CALLS_MIN:
@@ -409,15 +409,15 @@ def board_of(run: RunCalls) -> Listed:
     return Listed(shown, len(units) - len(told), tuple(dict.fromkeys(sources)))
 
 
-# -- calls by what they are on
+# -- calls by subject
 
 
 def _units(calls: Sequence[_Call]) -> list[_Unit]:
-    """The calls by tool and by what they are on.
+    """Group the calls by tool and subject.
 
-    An argument says what a call is on where its value comes again in a call that differs otherwise: a path, an id, a
-    name. One that is the same in all calls of a tool says it only if another tool is called with it too. Of a tool that
-    answers the same question differently later, all arguments say it: it looks, and changes nothing.
+    An argument identifies the subject if its value recurs in an otherwise different call: a path, an id, a name. One
+    that is equal in all calls of a tool does so only if another tool is called with it too. For a tool that gives
+    different answers to the same question over time, all arguments do: it reads, and changes nothing.
     """
     named_in: dict[str, set[str]] = {}
     tools_of: dict[str, set[str]] = {}
@@ -456,8 +456,8 @@ def _is_name(value: Any) -> bool:
 
 
 def _mark_earlier(units: Sequence[_Unit]) -> None:
-    """A unit is of earlier where a call on the same thing carried something later, or the same tool was called on it
-    again otherwise: what it answered may hold no more.
+    """Mark a unit as earlier if a later call changed its subject, or the same tool was called on it differently: its
+    result may be outdated.
     """
     changed: dict[str, int] = {}
     again: dict[tuple[str, str], int] = {}
@@ -474,7 +474,7 @@ def _mark_earlier(units: Sequence[_Unit]) -> None:
 
 
 def _worth(unit: _Unit, of_tool: Mapping[str, int], newest: int) -> float:
-    """What a line is worth: a failure that stands first, then what was changed or asked again, then what is rare."""
+    """The value of a line: unresolved failures first, then changes and repeated calls, then rare ones."""
     return (
         2.0 * (not unit.last.ok)
         + unit.is_short * (1 + bool(unit.payload) + (len(unit.calls) > 1))
@@ -488,7 +488,7 @@ def _call_line(unit: _Unit) -> dict[str, Any]:
     call = unit.last
     said = [_short(value) for name, value in call.args.items() if name not in unit.payload]
     said += [f"{name}={_short(call.args[name])}" for name in unit.payload]
-    if reads_like_instructions("\n".join(said)):  # LG-08: whoever chose them may have been told to
+    if reads_like_instructions("\n".join(said)):  # LG-08: the arguments may have been dictated by an injection
         said = [f"… {len(said)} left out: they read like instructions"]
     notes = [f"called {unit.times} times"] if unit.times > 1 else []
     notes += ["earlier"] if unit.is_earlier else []
@@ -505,7 +505,7 @@ def _short(value: Any) -> str:
 
 
 def _result(call: _Call) -> str:
-    """The first and the last line of a result: what a command sums up stands at one of the ends."""
+    """The first and the last line of a result: a command's summary is at one of the ends."""
     if call.size and not call.text:
         return f"{call.size} bytes"
     lines = [" ".join(line.split()) for line in call.text.splitlines() if line.strip()]
@@ -524,24 +524,24 @@ def _line(words: str, trust: Trust, flags: str, *evidence_ids: str) -> dict[str,
     return line | ({"flags": [INSTRUCTION_LIKE]} if INSTRUCTION_LIKE in flags.split(",") else {})
 
 
-# -- what no longer holds
+# -- outdated results
 
 
 _THING_CHARS_MAX, _VALUE_WORDS_MIN = 256, 0.5
-"""A longer argument names nothing; how many of its words a text that is written again keeps."""
+"""A longer argument names nothing; the share of words that a rewritten text keeps."""
 _EXTENSION = re.compile(r"\w\.[A-Za-z]\w{0,7}\Z")
 _WORD = re.compile(r"\w+")
 
 
 class _Reading(NamedTuple):
-    """A call, read for what it is on and what it does to it."""
+    """A call, with its subject and effect."""
 
     call: _Call
     effect: str | None
     noun: frozenset[str]
-    """The words of the tool's name without the verb that it begins with."""
+    """The words of the tool's name without its leading verb."""
     args: dict[str, Any]
-    """With paths and spaces in one form."""
+    """With paths and spaces normalised."""
     key: str
 
     @property
@@ -550,11 +550,11 @@ class _Reading(NamedTuple):
 
 
 def find_outdated(calls: Sequence[_Call]) -> dict[str, str]:
-    """Map results that no longer hold to the newer call that says so; `calls` are a session's, oldest first.
+    """Map outdated results to the newer calls that replace them; `calls` are a session's, oldest first.
 
-    A result is outdated by another one of the same call, and what was read of a thing by a later change to it. A change
-    is outdated by the same change with another value. Two calls that differ in an argument are two: the result of a
-    command stands until the same command is run again.
+    A result is outdated by a repetition of its call, and a read by a later change to its subject. A change is outdated
+    by the same change with another value. Two calls that differ in an argument are different: the result of a command
+    counts until the same command is run again.
     """
     readings = _readings(calls)
     set_again = _set_again(calls) if any(each.has_changed for each in readings) else {}
@@ -600,7 +600,7 @@ def _readings(calls: Sequence[_Call]) -> list[_Reading]:
 
 
 def _modes(calls: Sequence[_Call]) -> dict[str, str]:
-    """The argument that says what a tool does, of tools that both look and change: `view`, `create`."""
+    """The argument that selects the operation, for tools that both read and write: `view`, `create`."""
     effects: dict[tuple[str, str], set[str | None]] = {}
     for call in calls:
         for name, value in call.args.items():
@@ -610,7 +610,7 @@ def _modes(calls: Sequence[_Call]) -> dict[str, str]:
 
 
 def _in_one_form(value: Any) -> Any:
-    """An argument with its paths in one form, and single spaces: `pytest  ./tests` is `pytest tests`."""
+    """An argument with normalised paths and spaces: `pytest  ./tests` is `pytest tests`."""
     if not isinstance(value, str) or len(value) > _THING_CHARS_MAX or "\n" in value:
         return value
     words = value.split()
@@ -629,7 +629,7 @@ def _is_path(value: Any) -> bool:
 
 
 def _things(args: Mapping[str, Any]) -> list[Any]:
-    """Texts and whole numbers that may name a thing; a number together with what it numbers."""
+    """Texts and integers that may name a subject; a number together with what it numbers."""
     found: list[Any] = []
     for name, value in args.items():
         if isinstance(value, str) and 0 < len(value) <= _THING_CHARS_MAX and "\n" not in value:
@@ -640,8 +640,8 @@ def _things(args: Mapping[str, Any]) -> list[Any]:
 
 
 def _makes_untrue(change: _Reading, earlier: _Reading) -> bool:
-    """Does a later change concern what was read? Of a file, if it names it; of anything else, if the tools are for the
-    same things and all that the earlier call names is named again. What is made anew ends only that it was missing.
+    """True if a later change affects an earlier read: for a file, if it names it; otherwise, if both tools share a noun
+    and all subjects of the earlier call recur. A creation only outdates the finding that the subject was missing.
     """
     things, changed = _things(earlier.args), set(_things(change.args))
     shared = [thing for thing in things if thing in changed]
@@ -651,7 +651,7 @@ def _makes_untrue(change: _Reading, earlier: _Reading) -> bool:
 
 
 def _set_again(calls: Sequence[_Call]) -> dict[str, str]:
-    """Map changes to the last one of the same tool on the same thing that gave another value."""
+    """Map changes to the last one of the same tool on the same subject with another value."""
     found: dict[str, str] = {}
     for unit in _units(calls):
         last = unit.last
@@ -665,7 +665,7 @@ def _set_again(calls: Sequence[_Call]) -> dict[str, str]:
 
 
 def _is_instead(value: Any, earlier: Any) -> bool:
-    """Does a value stand in the place of an earlier one? One word does, or a text that keeps half of its words."""
+    """True if a value replaces an earlier one: a single word does, or a text that keeps half of its words."""
     if not isinstance(value, str) or not isinstance(earlier, str):
         return True
     words, own = set(_WORD.findall(earlier)), set(_WORD.findall(value))
@@ -676,8 +676,8 @@ def _is_instead(value: Any, earlier: Any) -> bool:
 
 
 def _order_lines(orders: Sequence[_Order]) -> list[dict[str, Any]]:
-    """The user's words, newest first; those that take up a rare word of earlier ones stand on one line with them, so
-    that nobody reads an order without what became of it.
+    """The user's orders, newest first; those that repeat a rare word of earlier ones share a line with them, so that an
+    order appears with its follow-ups.
     """
     terms = [frozenset(analyze(order.text)) for order in orders]
     holding = Counter(term for each in terms for term in each)
@@ -693,9 +693,9 @@ def _order_lines(orders: Sequence[_Order]) -> list[dict[str, Any]]:
 
 
 _ORDER_TERMS_MIN = 2
-"""Words that count in an order: "Thanks!" and "Go on" are none."""
+"""Minimum meaningful words of an order, unlike "Thanks!" and "Go on"."""
 _TAKEN_UP = 0.5
-"""How much of an earlier order a later one has to name: one word that only these two have is as much."""
+"""The share of an earlier order that a later one must repeat; one word unique to these two is enough."""
 
 
 def _order_line(held: Sequence[_Order]) -> dict[str, Any]:
@@ -706,11 +706,11 @@ def _order_line(held: Sequence[_Order]) -> dict[str, Any]:
     return _line(f"asked: {words}", held[-1].trust, flags, *(order.id for order in held))
 
 
-# -- what comes next ----------------------------------------------------------------------------------
+# -- planned actions ---------------------------------------------------------------------------------------
 
 
 def planned_actions(reader: Reader, scope: Scope) -> Listed:
-    """What the run said it would do next, when it last said so."""
+    """The run's latest plan of next actions."""
     where: tuple[Condition, ...] = (
         ("kind", "=", "next_actions"),
         ("run_id", "=", scope.run_id),
@@ -732,10 +732,10 @@ def _texts(given: Any) -> Iterable[str]:
     return (each for each in given if isinstance(each, str)) if isinstance(given, list) else ()
 
 
-# -- what was verified --------------------------------------------------------------------------------
+# -- verified claims -------------------------------------------------------------------------------------
 
 _STANDS = ("live", "superseded")
-"""A newer revision takes nothing from what the older one says."""
+"""A newer revision does not invalidate the older one."""
 
 
 class _MatchedClaim(NamedTuple):
@@ -743,14 +743,14 @@ class _MatchedClaim(NamedTuple):
     created_at: str
     shown: dict[str, Any]
     chunk_ids: tuple[str, ...]
-    """Of the documents it cites."""
+    """Chunks of the documents it cites."""
 
 
 def verified_claims(
     reader: Reader, scope: Scope, wanted: Wanted, limit: int, is_meant: Callable[[str], bool] | None = None
 ) -> tuple[list[dict[str, Any]], int]:
-    """At most `limit` verified claims of the run that rest on what stands, each with the evidence it names first; and
-    how many more there are. `is_meant` says of the moment at which a claim was made whether it is asked for.
+    """At most `limit` verified claims of the run whose evidence still counts, each with its first evidence, and the
+    number of others. `is_meant` says whether a claim of a moment is requested.
     """
     where: tuple[Condition, ...] = (("kind", "=", "claim"), ("run_id", "=", scope.run_id))
     found: list[_MatchedClaim] = []
@@ -761,7 +761,7 @@ def verified_claims(
             continue
         claim = item.plain()
         refs = claim["evidence_refs"]
-        if not refs:  # brought from elsewhere: nothing shows it (CS-06)
+        if not refs:  # imported: without evidence here (CS-06)
             continue
         shown = {
             "claim_id": item.id,
@@ -780,7 +780,7 @@ def verified_claims(
 def _with_standing(
     reader: Reader, scope: Scope, found: Sequence[_MatchedClaim], limit: int
 ) -> tuple[list[dict[str, Any]], int]:
-    """The first of them that cite no document that was retracted, or is not here: such a one verifies nothing."""
+    """The first of them that cite no retracted or missing document, which verifies nothing."""
     from muniment.memory.corpus import standing_of
 
     shown: list[dict[str, Any]] = []

@@ -78,7 +78,7 @@ _NO_EVIDENCE = ("state_patch", "system", "step")
 
 
 class Cited(NamedTuple):
-    """A pointer that was found to hold."""
+    """A pointer that was checked successfully."""
 
     pointer: EvidencePointer
     trust: Trust
@@ -86,7 +86,7 @@ class Cited(NamedTuple):
 
 
 def pointers_of(evidence: Any, path: str) -> list[Pointer]:
-    """What a caller gave as evidence: event ids, pointer records or their plain forms. Read before any transaction."""
+    """Parse a caller's evidence: event ids, pointer records or their plain forms. Done before any transaction."""
     if not is_listing(evidence):
         raise InvalidInput("evidence is a list of pointers", path=path, hint="wrap a single one in a list")
     found: list[Pointer] = []
@@ -97,17 +97,17 @@ def pointers_of(evidence: Any, path: str) -> list[Pointer]:
 
 
 Pointers = Annotated[list[Pointer], ByRule(pointers_of)]
-"""Of a request: evidence, as `pointers_of` reads it."""
+"""Request field: evidence, as parsed by `pointers_of`."""
 
 
 def owners_of(scope: Scope, pointers: Iterable[Pointer]) -> list[str]:
-    """Whose documents are cited: what is built on them is not written while they are forgotten."""
+    """The owners of the cited documents; their locks keep them from being forgotten during the write."""
     corpora = {pointer.corpus_id for pointer in pointers if isinstance(pointer, ChunkSpan)}
     return [owner_of(corpus_id, user) for corpus_id in sorted(corpora) for user in (None, scope.user_id)]
 
 
 def cite(reader: Reader, scope: Scope, pointers: Sequence[Pointer], path: str) -> list[Cited]:
-    """Each pointer as a snapshot writes it, its bytes checked."""
+    """Each pointer in snapshot form, with its bytes checked."""
     found: dict[str, Cited] = {}
     for index, pointer in enumerate(pointers):
         with _at(path, index):
@@ -118,7 +118,7 @@ def cite(reader: Reader, scope: Scope, pointers: Sequence[Pointer], path: str) -
 
 @contextmanager
 def _at(path: str, index: int) -> Iterator[None]:
-    """Says of an error in which pointer it was met."""
+    """Add the pointer's position to errors."""
     try:
         yield
     except MunimentError as error:
@@ -149,7 +149,7 @@ def _cite(reader: Reader, scope: Scope, pointer: Pointer) -> Cited:
 
 
 def cite_again(reader: Reader, scope: Scope, pointers: Sequence[EvidencePointer], path: str) -> list[Cited]:
-    """Pointers that were written before, checked once more: what they quoted still stands there."""
+    """Check existing pointers again: their quotes must still be there."""
     again = cite(reader, scope, [pointer_to(pointer) for pointer in pointers], path)
     for index, (before, cited) in enumerate(zip(pointers, again, strict=True)):
         if before.evidence_id != cited.pointer.evidence_id:
@@ -163,7 +163,7 @@ def cite_again(reader: Reader, scope: Scope, pointers: Sequence[EvidencePointer]
 
 
 def pointer_to(pointer: EvidencePointer) -> Pointer:
-    """A snapshot's pointer as one that resolves."""
+    """Convert a snapshot's pointer to a resolvable one."""
     plain = pointer.to_wire()
     span = Span.from_wire(plain["span"])
     if plain.get("corpus_id", LEDGER_CORPUS) == LEDGER_CORPUS:
@@ -172,7 +172,7 @@ def pointer_to(pointer: EvidencePointer) -> Pointer:
 
 
 def sources_of(cited: Iterable[Cited]) -> list[str]:
-    """The events and chunks that were cited, each once."""
+    """The events and chunks cited, deduplicated."""
     return list(dict.fromkeys(each.pointer.chunk_id for each in cited))
 
 
@@ -180,7 +180,7 @@ def sources_of(cited: Iterable[Cited]) -> list[str]:
 
 
 class ClaimRequest(Request):
-    """What a claim is made of, besides its words."""
+    """The fields of a claim besides its statement."""
 
     status: Annotated[str, one_of(MADE_AS, _STATUS, hint=_STATUS_HINT)]
     evidence: Pointers
@@ -191,7 +191,7 @@ class ClaimRequest(Request):
 def make_claim(
     writer: Writer, statement: Any, evidence: Any, status: Any, claim_id: str | None, depends_on: Iterable[str]
 ) -> RunClaim:
-    """A new claim, or the one the run has already made in these words."""
+    """Make a new claim, or return the run's existing one with the same words."""
     asked = checked(ClaimRequest, status=status, evidence=evidence, depends_on=depends_on, id=claim_id)
     said = said_of(writer, statement, "$.statement")
     pointers, basis = asked.evidence, asked.depends_on
@@ -224,7 +224,7 @@ def make_claim(
 
 
 def _check_same(known: Item, cited: Sequence[Cited], status: str, basis: Sequence[str], claim_id: str | None) -> None:
-    """What is claimed again in the same words must say nothing more than it did."""
+    """Refuse a repeated claim that adds anything to the existing one."""
     before = RunClaim.from_wire(known.plain())
     adds = _added(before, cited) or not set(basis) <= set(before.depends_on)
     if not adds and status in ("candidate", before.status) and claim_id in (None, before.claim_id):
@@ -238,7 +238,7 @@ def _check_same(known: Item, cited: Sequence[Cited], status: str, basis: Sequenc
 
 
 def verify_claim(writer: Writer, claim_id: Any, evidence: Any) -> RunClaim:
-    """Verify a claim on evidence, its own and what is given; of a verified one, add to its evidence."""
+    """Verify a claim on its own and additional evidence; for a verified one, add to its evidence."""
     pointers = pointers_of(evidence, "$.evidence")
 
     def decide(tx: Transaction) -> Decided:
@@ -264,7 +264,7 @@ def _added(claim: RunClaim, cited: Sequence[Cited]) -> bool:
 
 
 def retract_claim(writer: Writer, claim_id: Any, reason: Any, evidence: Any) -> RunClaim:
-    """Take a claim back. Verified claims that depend on it fall back to candidates in the same transaction."""
+    """Retract a claim. Verified claims that depend on it become candidates again in the same transaction."""
     why = said_of(writer, reason, "$.reason")
     pointers = pointers_of(evidence, "$.evidence")
 
@@ -313,14 +313,14 @@ def _claim(reader: Reader, writer: Writer, claim_id: Any) -> tuple[Item, RunClai
 
 
 def _record_of_words(reader: Reader, writer: Writer, kind: str, words: str, but: str | None = None) -> Item | None:
-    """The record of this run that says this, word for word, unless it was forgotten or is in the state `but`."""
+    """The record of this run with exactly these words, unless it was forgotten or has the status `but`."""
     name = name_of_words(writer.scope.run_id, words)
     where: tuple[Condition, ...] = (("kind", "=", kind), ("user_id", "=", writer.scope.user_id), ("name", "=", name))
     return next((item for item in newest_items(reader, where) if item.status != but), None)
 
 
 def _own(reader: Reader, writer: Writer, kind: str, id_: Any, path: str) -> Item:
-    """A record of this run; one that was forgotten says so."""
+    """A record of this run; raises for a forgotten one."""
     item = latest(reader, text_of(id_, path))
     if item is None or item.kind != kind or item.run_id != writer.scope.run_id or item.user_id != writer.scope.user_id:
         raise NotFound(f"no {kind} {id_!r:.80} in this run", path=path, hint=f"run.{kind}s() lists those there are")
@@ -336,7 +336,7 @@ def _check_basis(reader: Reader, writer: Writer, basis: Sequence[str]) -> None:
 
 
 def _check_verified(reader: Reader, writer: Writer, cited: Sequence[Cited]) -> None:
-    """A verified claim has evidence (CS-06) that still stands, and not the agent's own word alone."""
+    """A verified claim needs valid evidence (CS-06) beyond the agent's own word."""
     if not cited:
         raise InvalidInput(
             "a verified claim needs evidence",
@@ -369,7 +369,7 @@ def _check_standing(reader: Reader, writer: Writer, cited: Sequence[Cited]) -> N
 
 
 def record_conflict(writer: Writer, description: Any, side_a: Any, side_b: Any, claims: Iterable[str]) -> RunConflict:
-    """Two sides that cannot both be right, each with its evidence (CS-07)."""
+    """Record a conflict between two sides, each with its evidence (CS-07)."""
     said = said_of(writer, description, "$.description")
     given = {"side_a": pointers_of(side_a, "$.side_a"), "side_b": pointers_of(side_b, "$.side_b")}
     between = texts_of(claims, "$.claims")
@@ -419,7 +419,7 @@ def _conflict(reader: Reader, writer: Writer, conflict_id: Any) -> tuple[Item, R
 
 
 def record_failure(writer: Writer, category: Any, where: Any, why: Any, evidence: Any) -> str:
-    """Something that went wrong; answers its fingerprint, under which the run's log counts it."""
+    """Record a failure; return the fingerprint under which the run's log counts it."""
     named = {"category": category, "where": where, "why": why}
     said = {name: said_of(writer, value, f"$.{name}") for name, value in named.items()}
     pointers = pointers_of(evidence, "$.evidence")
@@ -435,7 +435,7 @@ def record_failure(writer: Writer, category: Any, where: Any, why: Any, evidence
 
 
 def open_question(writer: Writer, text: Any) -> str:
-    """Something the run does not know yet; answers its id. Asked twice, it is one question."""
+    """Record an open question; return its id. Asking it twice gives one question."""
     said = said_of(writer, text, "$.text")
     fresh = writer.ctx.ids.new("qst")
     chosen: list[str] = []
@@ -452,7 +452,7 @@ def open_question(writer: Writer, text: Any) -> str:
 
 
 def close_question(writer: Writer, question: Any, answer: Any) -> str:
-    """A question, by its id or its words, is open no longer."""
+    """Close a question, given by id or words."""
     named = said_of(writer, question, "$.question")
     said = {} if answer is None else {"answer": said_of(writer, answer, "$.answer")}
     chosen: list[str] = []
@@ -469,7 +469,7 @@ def close_question(writer: Writer, question: Any, answer: Any) -> str:
 
 
 def plan_actions(writer: Writer, actions: Any) -> tuple[str, ...]:
-    """What is to be done next, at most three things; replaces what was planned before."""
+    """Plan at most three next actions, replacing the previous plan."""
     planned = texts_of(actions, "$.actions")
     limit = writer.ctx.policy.compaction.next_actions_max
     if len(planned) > limit:
@@ -482,7 +482,7 @@ def plan_actions(writer: Writer, actions: Any) -> tuple[str, ...]:
 
 
 def _owners(writer: Writer, pointers: Iterable[Pointer], kind: str = "", id_: Any = None) -> list[str]:
-    """Whose documents are cited, by these pointers and by the record that is changed: a forget of them waits."""
+    """The owners of documents cited by these pointers and by the changed record; locked against a concurrent forget."""
     cited = list(pointers)
     if isinstance(id_, str):
         item = writer.ctx.engine.read(writer.scope.tenant_id, lambda reader: latest(reader, id_))
@@ -493,7 +493,7 @@ def _owners(writer: Writer, pointers: Iterable[Pointer], kind: str = "", id_: An
     return owners_of(writer.scope, cited)
 
 
-# -- what all share -----------------------------------------------------------------------------------
+# -- shared -------------------------------------------------------------------------------------------
 
 
 def _wire(cited: Iterable[Cited]) -> list[dict[str, Any]]:
@@ -501,6 +501,6 @@ def _wire(cited: Iterable[Cited]) -> list[dict[str, Any]]:
 
 
 def _trust(cited: Iterable[Cited]) -> Trust:
-    """The lowest of the evidence; without any, the agent's own word."""
+    """The lowest trust of the evidence; without any, that of the agent's own word."""
     trusts = [each.trust for each in cited]
     return lowest_trust(trusts) if trusts else "assistant"

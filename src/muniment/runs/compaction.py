@@ -1,7 +1,7 @@
-"""Compaction: a snapshot of a run, checked before it is kept; a hard gate where it does not hold (CS-08).
+"""Compaction: a snapshot of a run, checked before it is kept; a hard gate if it is invalid (CS-08).
 
-Everything is read, built and validated without a lock; only what changed is written under one. A snapshot is due after
-so many counted events, or steps, since the last one (CS-10). Verbose events make no difference.
+Everything is read, built and validated without a lock; only the changes are written under one. A snapshot is due after
+a number of counted events, or steps, since the last one (CS-10). Verbose events make no difference.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ TRIES = 3
 
 
 class _Made(NamedTuple):
-    """A snapshot about to be kept."""
+    """A snapshot to be kept."""
 
     snapshot: CompactionSnapshot
     before: Loaded
@@ -70,14 +70,14 @@ class _Made(NamedTuple):
 
 
 def due_in(writer: Writer) -> str | None:
-    """Why the next snapshot is due; None while it is not."""
+    """The reason the next snapshot is due; None if it is not."""
     policy = writer.ctx.policy.compaction
     log = writer.ctx.engine.read(writer.scope.tenant_id, lambda reader: count_tail(reader, writer.scope, policy))
     return due(log, policy)
 
 
 def due(log: RunLog, policy: CompactionPolicy) -> str | None:
-    """What makes a snapshot due, in words; None where nothing does."""
+    """The reason a snapshot is due; None if it is not."""
     counted, steps = len(log.counted_since), len(log.steps_since)
     if counted >= policy.event_threshold:
         return _many(counted, "counted event")
@@ -91,20 +91,20 @@ def _many(count: int, noun: str) -> str:
 def compact_if_due(writer: Writer) -> CompactionSnapshot | None:
     try:
         is_due = due_in(writer) is not None
-    except StoreDamaged:  # the gate says which entry is damaged
+    except StoreDamaged:  # the gate reports the damaged entry
         is_due = True
     return compact(writer) if is_due else None
 
 
 def compact(writer: Writer, *, unlocks: str | None = None) -> CompactionSnapshot:
-    """Snapshot the run as it is now. Of two at once one wins, and both answer with what it kept."""
+    """Snapshot the current run. Of two concurrent calls one wins, and both return its snapshot."""
     ctx, tenant_id = writer.ctx, writer.scope.tenant_id
     for _ in range(TRIES):
         reads = ctx.engine.read(tenant_id, lambda reader: _read(writer, reader))
         if reads.previous is not None and unlocks is None and reads.tail <= 1:
-            return reads.previous  # nothing happened since but that it was taken
+            return reads.previous  # nothing happened since the last snapshot
         made, checks = ctx.engine.read(tenant_id, partial(_make, writer, reads, "NONE", is_whole=unlocks is not None))
-        if made is None:  # once more, from the same inputs, read anew
+        if made is None:  # once more, with the same inputs read again
             made, checks = ctx.engine.read(tenant_id, partial(_make_again, writer, reads))
         if made is None:
             _lock(writer, validation_of(checks, "SYSTEM_ERROR"))
@@ -115,7 +115,7 @@ def compact(writer: Writer, *, unlocks: str | None = None) -> CompactionSnapshot
 
 
 def _read(writer: Writer, reader: Reader) -> Loaded:
-    """The run as it stands; one that is locked is for repairs alone."""
+    """Load the current run; a locked one is only for repairs."""
     run = run_item(reader, writer.scope.run_id)
     if run.status == "locked" and not writer.repairs:
         raise locked(run)
@@ -127,11 +127,11 @@ def _make_again(writer: Writer, reads: Loaded, reader: Reader) -> tuple[_Made | 
 
 
 def _read_again(writer: Writer, reader: Reader, reads: Loaded) -> Loaded:
-    """Read the inputs of a snapshot once more, as they were, whatever was written or snapshot meanwhile."""
+    """Read the inputs of a snapshot again at the same position, despite later writes or snapshots."""
     policy, sequence = writer.ctx.policy.compaction, reads.sequence
     loaded = load_log(reader, writer.scope, policy, reads.log.seq, before=sequence + 1)
     log = loaded.log.model_copy(update={"sequence": sequence})
-    # An entry whose place was altered may stand beyond what is read again.
+    # An entry with an altered position may be beyond the range read again.
     return replace(loaded, log=log, sequence=sequence, damaged={**reads.damaged, **loaded.damaged})
 
 
@@ -141,9 +141,9 @@ def _read_again(writer: Writer, reader: Reader, reads: Loaded) -> Loaded:
 def _make(
     writer: Writer, loaded: Loaded, action: Literal["NONE", "RETRY"], reader: Reader, *, is_whole: bool
 ) -> tuple[_Made | None, list[SnapshotCheck]]:
-    """Build the snapshot that follows and validate it: what changed since its predecessor, or all of it."""
+    """Build the next snapshot and validate its changes since the predecessor, or all of it."""
     ctx, scope = writer.ctx, writer.scope
-    now = max(ctx.now(), loaded.wire["created_at"] if loaded.wire else "")  # the clock may have stepped back a little
+    now = max(ctx.now(), loaded.wire["created_at"] if loaded.wire else "")  # the clock may have gone back a little
     snapshot = snapshot_of(
         loaded.log,
         snapshot_id=snapshot_id_of(scope.run_id, loaded.sequence + 1),
@@ -163,7 +163,7 @@ def _make(
 
 
 def _diagnostics(loaded: Loaded) -> dict[str, Any]:
-    """What the run looked at, in numbers and pointers."""
+    """The numbers and pointers that the run examined."""
     log = loaded.log
     return {
         "chunks_seen": len(log.coverage.chunk_ids_seen),
@@ -175,7 +175,7 @@ def _diagnostics(loaded: Loaded) -> dict[str, Any]:
 
 
 def _context(reader: Reader, scope: Scope, loaded: Loaded, log: RunLog, *, is_whole: bool) -> SnapshotContext:
-    """What the snapshot of `log` is checked against, read afresh from the store."""
+    """The data to check the snapshot of `log` against, freshly read from the store."""
     before = loaded.base if loaded.previous is not None else None
     fresh = log if is_whole else changed_since(log, before)
     chunks = _ChunkReader(reader, scope, log, fresh)
@@ -197,7 +197,7 @@ def _context(reader: Reader, scope: Scope, loaded: Loaded, log: RunLog, *, is_wh
 
 
 def _recount(reader: Reader, scope: Scope, loaded: Loaded) -> tuple[int, int]:
-    """Counted events and steps since the predecessor, counted without the fold."""
+    """The counted events and steps since the predecessor, independent of the fold."""
     log = loaded.log
     if loaded.previous is None:
         return len(log.counted_since), len(log.steps_since)
@@ -208,7 +208,7 @@ def _recount(reader: Reader, scope: Scope, loaded: Loaded) -> tuple[int, int]:
     ended = [step for step in steps_of if step is not None and step.event in ENDS]
     counted, steps, current = sum(step.event in COUNTED_EVENTS for step in ended), 0, before.step
     for step in ended:
-        if step.step is None:  # not numbered, so not written by `run.log.step`: only the fold can place it
+        if step.step is None:  # not numbered, so not written by `run.log.step`: only the fold can assign it
             return counted, len(log.steps_since)
         if step.step > current:
             steps, current = steps + 1, step.step
@@ -216,7 +216,7 @@ def _recount(reader: Reader, scope: Scope, loaded: Loaded) -> tuple[int, int]:
 
 
 def _started(reader: Reader, scope: Scope) -> Started | None:
-    """What the run's first entry pinned; None where it was forgotten."""
+    """The pins of the run's first entry; None if it was forgotten."""
     sources = texts(reader, LINKS, "source_id", (("item_id", "=", scope.run_id),))
     entries = sorted(_entries(reader, scope, sources), key=lambda entry: entry.seq)
     return next((started for started in map(started_by, entries) if started is not None), None)
@@ -227,7 +227,7 @@ def _entries(reader: Reader, scope: Scope, ids: Sequence[str]) -> Iterable[Ledge
 
 
 def _undamaged(scope: Scope, rows: Iterable[EntryRow]) -> Iterator[LedgerEntry]:
-    """The entries of these rows that are as they were written; what rests on another one does not hold."""
+    """The intact entries among these rows; records that rest on others are invalid."""
     for row in rows:
         try:
             yield entry_of_row(scope.tenant_id, row)
@@ -236,7 +236,7 @@ def _undamaged(scope: Scope, rows: Iterable[EntryRow]) -> Iterator[LedgerEntry]:
 
 
 class _ChunkReader:
-    """The stored bytes that a log's pointers point into, each chunk read once when it is asked for."""
+    """The stored bytes behind a log's pointers, each chunk read once, on demand."""
 
     def __init__(self, reader: Reader, scope: Scope, log: RunLog, fresh: RunLog) -> None:
         from muniment.memory.corpus import standing_of
@@ -247,7 +247,7 @@ class _ChunkReader:
         self._standing = standing_of(reader, scope.tenant_id, list(dict.fromkeys(documents)))
 
     def read(self, corpus_id: str, chunk_id: str) -> bytes | str:
-        """The bytes of a chunk, or in words why there are none."""
+        """The bytes of a chunk, or a text with the reason they are missing."""
         row = self._rows.get(chunk_id)
         if row is None or (corpus_id == LEDGER_CORPUS and row.user_id != self._scope.user_id):
             return "it is not in the store"
@@ -266,7 +266,7 @@ class _ChunkReader:
 
 
 def _chunks(log: RunLog, *, of_documents: bool = False) -> Iterator[str]:
-    """The chunks that a log's claims and conflicts cite; those of documents alone, which may be retracted."""
+    """The chunks cited by a log's claims and conflicts; optionally only those of documents, which may be retracted."""
     for claim in log.claims:
         yield from _of((*claim.evidence_refs, *(claim.refuted_by or ())), of_documents=of_documents)
     for conflict in log.conflicts:
@@ -281,9 +281,9 @@ def _of(refs: Iterable[EvidencePointer], *, of_documents: bool) -> Iterator[str]
 
 
 def _keep(writer: Writer, made: _Made, unlocks: str | None) -> CompactionSnapshot | None:
-    """Seal the snapshot in the ledger and keep what of it is new, unless another was first: then that one.
+    """Seal the snapshot in the ledger and store its new parts, or return the one that another call sealed first.
 
-    None where something of what it was made of was forgotten meanwhile: then it is kept nowhere (LG-07).
+    None if one of its inputs was forgotten meanwhile: then nothing of it is kept (LG-07).
     """
     ctx, scope = writer.ctx, writer.scope
     owner = snapshots_id(scope.run_id)
@@ -343,7 +343,7 @@ def _system(event: str, said: dict[str, Any]) -> EntryDraft:
 
 
 def _lock(writer: Writer, validation: SnapshotValidation) -> NoReturn:
-    """Stop the run with SYSTEM_ERROR and say what does not hold. Nothing that was stored is touched."""
+    """Stop the run with SYSTEM_ERROR and the failed checks. Stored data is untouched."""
     ctx, scope = writer.ctx, writer.scope
 
     def work(tx: Transaction) -> MunimentError:
@@ -360,9 +360,9 @@ def _lock(writer: Writer, validation: SnapshotValidation) -> NoReturn:
 
 
 def check_snapshot(ctx: Context, tenant_id: str, run_id: str, sequence: int | None) -> SnapshotValidation:
-    """A kept snapshot validated again from the store as it is now, and compared with a replay of the whole ledger.
+    """Validate a kept snapshot again from the current store, and compare it with a replay of the whole ledger.
 
-    Under the limits it was made with: what a policy allows today says nothing of it.
+    Uses the limits it was made with, since today's policy does not apply to it.
     """
     asked = get_snapshot(ctx, tenant_id, run_id, sequence)
     scope = get_run(ctx, tenant_id, run_id).scope
@@ -382,7 +382,7 @@ def check_snapshot(ctx: Context, tenant_id: str, run_id: str, sequence: int | No
 
 
 def unlock(writer: Writer, reason: str) -> CompactionSnapshot:
-    """Open a locked run again: only if its snapshot now holds."""
+    """Unlock a locked run, only if its snapshot is now valid."""
     state = writer.ctx.engine.read(writer.scope.tenant_id, lambda reader: run_item(reader, writer.scope.run_id))
     if state.status != "locked":
         raise Conflict(f"the run {writer.scope.run_id} is not locked", path="$.run_id")

@@ -1,7 +1,7 @@
 """Drift (CS-13): loops, stalls and forgotten constraints of runs, counted in the ledger over a window.
 
-A run is seen from where the entries of the window begin. A row of equal actions is one loop, a row of steps that bring
-neither new evidence nor a change of a claim is one stall, however long.
+A run counts from its first entry within the window. A sequence of equal actions is one loop, a sequence of steps with
+neither new evidence nor a changed claim is one stall, regardless of length.
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ _MAKES_A_RUN = {"state_patch": tuple(RUN_EVENTS), "system": (RUN_FINISHED,)}
 
 
 class DriftReport(Record):
-    """Counts and rates of the runs in a window. A rate of nothing is None."""
+    """Counts and rates of the runs in a window. A rate is None if its denominator is zero."""
 
     runs: Count
-    """Runs that took steps, claimed something or ended; runs that only talk are left out."""
+    """Runs with steps, claims or an end; runs that only talk are excluded."""
     steps: Count
     actions: Count
     snapshots: Count
     tokens: Count
     loops: Count
-    """Rows of equal actions."""
+    """Sequences of equal actions."""
     loop_rate: Number | None
-    """Loops an action."""
+    """Loops per action."""
     stalls: Count
-    """Rows of steps with neither new evidence nor a change of a claim, and runs that ended for want of evidence."""
+    """Sequences of steps with neither new evidence nor a changed claim, and runs that ended for lack of evidence."""
     stall_rate: Number | None
-    """Stalls a step."""
+    """Stalls per step."""
     constraints_forgotten: Count
-    """Failures of these categories, and windows that left constraints out."""
+    """Failures of these categories, and windows that omitted constraints."""
     forgotten_rate: Number | None
-    """Forgotten constraints a step."""
+    """Forgotten constraints per step."""
     verified: Count
     tokens_per_verified_claim: Number | None
-    """The cost that the three rates are weighed against when the thresholds are moved."""
+    """The cost to weigh against the three rates when tuning the thresholds."""
 
 
 def measure_drift(
@@ -76,7 +76,7 @@ def measure_drift(
             where = (*where, ("recorded_at", "<", end))
         meter = DriftMeter(ctx.policy.compaction)
         for row in stream(reader, ENTRIES, where, order=("user_id", "session_id", "seq")):
-            if not is_reserved(row.user_id):  # what is written into a corpus is no run of an agent
+            if not is_reserved(row.user_id):  # writes to a corpus are not an agent's run
                 meter.count(entry_of_row(tenant_id, row))
     return meter.report()
 
@@ -133,7 +133,7 @@ class _RunMeter:
         self.actions = self.stalls = self.forgotten = self.snapshots = 0
         self._policy = policy
         self._selected: set[str] = set()
-        """Everything that was selected into some window."""
+        """Everything selected into some window."""
         self._idle_steps = 0
         self._has_progress = True
 
@@ -159,14 +159,14 @@ class _RunMeter:
             self.stalls += entry.metadata.get("stop_reason") == "NO_EVIDENCE" and not is_counted
 
     def _end_step(self) -> None:
-        """The current step is over: did it bring anything?"""
+        """End the current step, and check whether it made progress."""
         self._idle_steps = 0 if self._has_progress else self._idle_steps + 1
         self.stalls += self._idle_steps == self._policy.stall_steps
         self._has_progress = False
 
 
 def _leaves_constraints_out(manifest: ContextManifest) -> bool:
-    """A purpose that has no use for constraints does not forget them."""
+    """True if constraints were left out; a purpose that does not use them does not count."""
     return any(
         each.reason != "purpose"
         and (each.id in ("working_state", "constraints") or each.id.startswith("state:constraints"))

@@ -1,16 +1,16 @@
-"""The fold: a run's entries, one after the other, into its items and its `RunLog`. Pure.
+"""The fold of a run's entries, in order, into its items and its `RunLog`. Pure.
 
-What one entry does to one record is written once, for the items and for the log. Every field of a log is bounded or
-grows only with what the run claims, and each can be continued from where a snapshot left it: so a snapshot and the
-entries after it give the same log as all of them (CS-12).
+The effect of an entry on a record is defined once, for the items and for the log. Every field of a log is bounded or
+grows only with the run's claims, and each can be continued from a snapshot: so a snapshot and the entries after it give
+the same log as all of them (CS-12).
 
 - Steps: only `<PHASE>_DONE` moves the step machine. With a number, a greater one begins that step, and a smaller one
-  belongs to a step that is over. Without, a phase that does not come after the last begins the next step.
-- Loops: `loop_actions` equal actions in a row are one loop, however long the row gets. An action that says neither
-  what was done nor anything else is equal to none.
+  belongs to a finished step. Without, a phase that does not come after the last begins the next step.
+- Loops: `loop_actions` equal actions in a row are one loop, regardless of length. An action without a description is
+  equal to none.
 - Seen: everything cited, in the order in which it was first cited, then the latest `seen_max` others, oldest first.
 
-An entry that is not of our form, as an imported ledger's may be, changes nothing; nothing here raises.
+An entry in another format, such as one from an imported ledger, changes nothing; nothing here raises.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ _PLACES = {phase: place for place, phase in enumerate(PHASES)}
 
 
 class RunFold:
-    """A run's log in the making. `apply` its entries in order, or the whole session's; `log` says how it stands."""
+    """A run's log under construction. `apply` its entries in order, or the whole session's; `log` is the result."""
 
     def __init__(self, run_id: str, policy: CompactionPolicy, log: RunLog | None = None) -> None:
         log = log or _empty(run_id)
@@ -116,13 +116,13 @@ class RunFold:
         self._counted_since, self._steps_since = list(log.counted_since), list(log.steps_since)
 
     def use(self, policy: CompactionPolicy) -> None:
-        """Go on under these limits, which may be stricter than before."""
+        """Continue under these limits, which may be stricter than before."""
         self._policy = policy
         _touch(self._recent, (), policy.seen_max)
         _touch(self._manifests, (), policy.manifests_max)
 
     def apply(self, entry: LedgerEntry) -> None:
-        """Fold in the next entry; one that was folded in before changes nothing."""
+        """Fold in the next entry; one already folded in changes nothing."""
         if entry.seq <= self._seq:
             return
         self._seq = entry.seq
@@ -143,14 +143,14 @@ class RunFold:
         self._events += 1
 
     def skip_damaged(self, seq: int, kind: str) -> bool:
-        """Count the next entry without its words, which nobody can read; would they have told of the run?"""
+        """Count the next, unreadable entry; return whether it could have changed the log."""
         is_telling = kind != "message" and (kind != "system" or not self._events)
         self._seq = max(self._seq, seq)
         self._events += 1
         return is_telling
 
     def _apply_start(self, entry: LedgerEntry) -> None:
-        """Only the run's first entry says what it is for (CS-05)."""
+        """Apply a start entry. Only the run's first entry sets its purpose (CS-05)."""
         started = started_by(entry)
         if started is not None:
             self._objective, self._done, self._budgets = started
@@ -195,7 +195,7 @@ class RunFold:
             self._loops += self._repeats == self._policy.loop_actions
         self._last_action = signature
 
-    # -- what the run says of itself
+    # -- the run's own records
 
     def _apply_patch(self, entry: LedgerEntry) -> None:
         event = entry.metadata.get("event")
@@ -209,7 +209,7 @@ class RunFold:
             self._apply_record(entry)
 
     def _apply_snapshot(self, said: JsonObject) -> None:
-        """What the snapshot holds is no longer since it."""
+        """Reset the counters of events since the last snapshot."""
         sequence, upto = said.get("sequence"), said.get("upto")
         if type(sequence) is not int or type(upto) is not int or sequence < 1 or not 0 <= upto < self._seq:
             return
@@ -259,11 +259,11 @@ class RunFold:
             self._cited.setdefault(ref.chunk_id)
             self._sources.setdefault(corpus_of(ref))
 
-    # -- how it stands
+    # -- the result
 
     @property
     def steps(self) -> int:
-        """Steps begun."""
+        """The number of steps begun."""
         return self._steps
 
     @property
@@ -276,7 +276,7 @@ class RunFold:
         return len(self._cited)
 
     def log(self) -> RunLog:
-        """The run as it stands."""
+        """The current log."""
         return RunLog(
             run_id=self._run_id,
             objective=self._objective,
@@ -313,20 +313,20 @@ class RunFold:
 
 
 def action_signature(action: JsonObject | None, content: str | None) -> str | None:
-    """What tells one action from another: what was done, else what was said of it; None where nothing was."""
+    """The identity of an action: the action itself, or else its description; None without either."""
     if action:
         return digest_of(action)
     return digest_of(content) if content and content.strip() else None
 
 
 def corpus_of(ref: EvidencePointer) -> str:
-    """The corpus a pointer points into; the ledger, where it does not say."""
+    """The corpus of a pointer; by default the ledger."""
     named = (ref.model_extra or {}).get("corpus_id")
     return named if isinstance(named, str) and named else LEDGER_CORPUS
 
 
 def _touch(recent: dict[str, None], ids: Iterable[str], limit: int) -> None:
-    """Note these as the latest; what is then over the limit goes, oldest first."""
+    """Mark these as the latest, and evict the oldest over the limit."""
     for id_ in ids:
         recent.pop(id_, None)
         recent[id_] = None
@@ -366,7 +366,7 @@ def _empty(run_id: str) -> RunLog:
 TOOL_FAILURE = "tool_failure"
 """The category of a `tool_result` that was not ok."""
 WHY_CHARS_MAX = 200
-"""Of a tool's output, as the reason of a failure."""
+"""Maximum length of a tool's output used as a failure's reason."""
 
 Kind = Literal["claim", "conflict", "failure", "question"]
 Subject = tuple[Kind, str]
@@ -384,7 +384,7 @@ _SUBJECTS: dict[str, Kind] = {
 
 
 def subject_of(entry: LedgerEntry) -> Subject | None:
-    """Which record an entry speaks of."""
+    """The record that an entry concerns."""
     if entry.kind == "tool_result":
         failed = _failed_tool(entry)
         return None if failed is None else ("failure", failure_id(entry.scope.run_id, failed["fingerprint"]))
@@ -400,7 +400,7 @@ def subject_of(entry: LedgerEntry) -> Subject | None:
 
 
 def _patch(entry: LedgerEntry) -> JsonObject:
-    """What a `state_patch` says. Entries of other kinds, whose metadata anyone may choose, say nothing."""
+    """The content of a `state_patch`. Other kinds, whose metadata anyone may choose, have none."""
     return entry.metadata if entry.kind == "state_patch" else {}
 
 
@@ -408,7 +408,7 @@ def _patch(entry: LedgerEntry) -> JsonObject:
 
 
 class Started(NamedTuple):
-    """What a run is for, as its first entry says; empty where it was not told."""
+    """A run's purpose, from its first entry; empty if none was given."""
 
     objective: str
     done_definition: JsonObject | str
@@ -416,7 +416,7 @@ class Started(NamedTuple):
 
 
 def started_by(entry: LedgerEntry) -> Started | None:
-    """What this entry pins, where it is the one that starts a run."""
+    """The pins of this entry, if it starts a run."""
     if entry.kind != "system" or entry.metadata.get("event") != RUN_STARTED:
         return None
     said = entry.metadata
@@ -430,7 +430,7 @@ def started_by(entry: LedgerEntry) -> Started | None:
 
 
 def claim_after(entry: LedgerEntry, before: RunClaim | None) -> RunClaim | None:
-    """The claim as this entry leaves it. What was retracted stays so: a new claim takes its place."""
+    """The claim after this entry. A retracted one stays so: a new claim takes its place."""
     said = _patch(entry)
     event = said.get("event")
     try:
@@ -487,7 +487,7 @@ _CLAIM_CHANGES: dict[str, Callable[[LedgerEntry, JsonObject, RunClaim], RunClaim
 
 
 def _changed(before: RunClaim, entry: LedgerEntry, reason: Any, **fields: Any) -> RunClaim:
-    """The claim with these fields, the reason for its present status alone, and this entry as its last."""
+    """The claim with these fields, only the reason for its current status, and this entry as its last."""
     if reason is not None and not isinstance(reason, str):
         raise InvalidRecord("not a reason", [])
     kept = {name: getattr(before, name) for name in before.model_fields_set if name != "reason"}
@@ -505,7 +505,7 @@ def _pointers(said: JsonObject) -> tuple[EvidencePointer, ...]:
 
 
 def conflict_after(entry: LedgerEntry, before: RunConflict | None) -> RunConflict | None:
-    """The conflict as this entry leaves it. It is settled once."""
+    """The conflict after this entry. It is settled once."""
     said = _patch(entry)
     event = said.get("event")
     if event == CONFLICT_RECORDED and before is None:
@@ -536,7 +536,7 @@ def conflict_after(entry: LedgerEntry, before: RunConflict | None) -> RunConflic
 
 
 def failure_after(entry: LedgerEntry, before: CountedFailure | None) -> CountedFailure | None:
-    """The failure with this meeting counted; its words stay those of the first."""
+    """The failure with this occurrence counted; its words stay those of the first."""
     said = _failed_tool(entry) if entry.kind == "tool_result" else _patch(entry)
     if said is None or said.get("event", FAILURE_RECORDED) != FAILURE_RECORDED:
         return None
@@ -559,7 +559,7 @@ def failure_after(entry: LedgerEntry, before: CountedFailure | None) -> CountedF
 
 
 def _failed_tool(entry: LedgerEntry) -> dict[str, str] | None:
-    """A tool's result that was not ok, told as a failure is."""
+    """A failed tool result as a failure."""
     tool, body = entry.tool, entry.body
     if entry.kind != "tool_result" or body is None or tool is None or tool.ok:
         return None
@@ -581,12 +581,13 @@ _ALIKE = (
     (lazy_pattern(r"\d++(?:[.,:]\d++)*+"), "#"),
     (lazy_pattern(r"\s++"), " "),
 )
-"""What differs between two meetings of one failure, and what stands for it. Each begins only where a run does that it
-may read, so that a page of openings is read once."""
+"""Variable parts of a failure, and their placeholders. Each pattern starts only at the beginning of a run of its
+characters, so that a text full of openings is read once.
+"""
 
 
 def failure_fingerprint(category: str, where: str, why: str) -> str:
-    """A key that is equal for failures that differ in numbers, ids, quoted words, paths, case or white space alone."""
+    """A key that is equal for failures that differ only in numbers, ids, quoted words, paths, case or white space."""
     return short_id("ffp", [category, _alike(where), _alike(why)])
 
 
@@ -605,7 +606,7 @@ def failure_id(run_id: str, fingerprint: str) -> str:
 
 
 def question_after(entry: LedgerEntry, before: OpenQuestion | None) -> OpenQuestion | None:
-    """The question as this entry leaves it, open or closed. A closed one may be asked anew."""
+    """The question after this entry, open or closed. A closed one may be asked again."""
     said = _patch(entry)
     event = said.get("event")
     is_open = before is not None and before.status == "open"
@@ -633,7 +634,7 @@ _NOT_ITS: Final = object()
 
 
 def project_run(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
-    """A run begins, ends, is locked and unlocked with a `system` entry that says so in its metadata."""
+    """Project the start, end, locking and unlocking of a run, from the metadata of `system` entries."""
     event = entry.metadata.get("event")
     if event not in (RUN_STARTED, RUN_FINISHED, RUN_LOCKED, RUN_UNLOCKED):
         return []
@@ -645,13 +646,13 @@ def project_run(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     elif before is None:
         return []
     else:
-        # A run that was forgotten goes on, and ends, without what it was for.
+        # A forgotten run continues, and ends, without its purpose.
         started: dict[str, Any] = {"scope": entry.scope.to_wire(), "started_at": before.created_at}
         plain = started if before.body is None else before.plain()
         plain, status = _after(entry, event, plain)
     try:
         state = RunState.from_wire(plain | {"run_id": entry.scope.run_id})
-    except InvalidRecord:  # not written by a run of ours: it says nothing about one
+    except InvalidRecord:  # not written by one of our runs, so no run
         return []
     return [change_of(entry, entry.scope.run_id, "run", status, state.to_wire(), (entry.id,))]
 
@@ -667,18 +668,20 @@ def _after(entry: LedgerEntry, event: str, plain: dict[str, Any]) -> tuple[dict[
 
 
 def run_without(item: Item, _lost: frozenset[str]) -> dict[str, Any] | None:
-    """The run goes on; what it was for came from the lost entry and goes with it. Null says that it was once told."""
+    """The run without its purpose, which came from the lost entry; the run itself goes on. Null records that there was
+    one.
+    """
     plain = item.plain()
     told = {key: None for key in PINNED if key in plain}
     return {key: value for key, value in plain.items() if key not in _SAID_AT_START} | told
 
 
 def erased(_item: Item, _lost: frozenset[str]) -> None:
-    """What may hold words of what was forgotten is forgotten with it."""
+    """Drop the item, since it may hold words of what was forgotten."""
 
 
 def name_of_words(run_id: str, words: str) -> str:
-    """What a claim or a question is looked up by: its words within its run."""
+    """The lookup name of a claim or question: its words within its run."""
     return digest_name(f"{run_id}\n{words}")
 
 
@@ -713,7 +716,7 @@ def project_question(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
 
 
 def project_failure(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
-    """One occurrence, told by the run or a tool's result that was not ok. How often it was met, the run's log says."""
+    """One occurrence, recorded by the run or a failed tool result. The run's log counts occurrences."""
     if entry.kind == "tool_result":
         return _change_of_failed_tool(entry)
     said = entry.metadata
@@ -735,8 +738,9 @@ def _change_of_failed_tool(entry: LedgerEntry) -> list[Change]:
 
 
 def project_actions(entry: LedgerEntry, _lookup: Lookup) -> list[Change]:
-    """What the run means to do next, each time it says so: the latest stands. One item each, so that a forgotten plan
-    takes no later one along."""
+    """The run's plan of next actions; the latest counts. Each is a separate item, so that forgetting one does not
+    affect later ones.
+    """
     actions = entry.metadata.get("actions")
     if entry.metadata.get("event") != ACTIONS_PLANNED or not isinstance(actions, list):
         return []
@@ -747,7 +751,7 @@ def project_actions(entry: LedgerEntry, _lookup: Lookup) -> list[Change]:
 
 
 def project_verification(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
-    """One result of the verifier, and the event that it judges."""
+    """A result of the verifier, and the event that it judges."""
     said = entry.metadata
     id_, result = said.get("id"), said.get("result")
     if said.get("event") != OUTPUT_VERIFIED or not isinstance(id_, str) or lookup(id_) is not None:
@@ -756,20 +760,20 @@ def project_verification(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
 
     try:
         judged = VerifierResult.from_wire(result)
-    except InvalidRecord:  # not written by a run of ours: it says nothing
+    except InvalidRecord:  # not written by one of our runs, so no verification
         return []
     body: dict[str, Any] = {"result": judged.to_wire()} | {key: said[key] for key in _VERIFIED if key in said}
     return [change_of(entry, id_, "verification", judged.verdict, body, sources_named(entry))]
 
 
 def sources_named(entry: LedgerEntry) -> tuple[str, ...]:
-    """The entry itself, and what it says it was made from."""
+    """The entry itself, and the sources that it names."""
     named = entry.metadata.get("sources")
     return (entry.id, *(each for each in named if isinstance(each, str))) if isinstance(named, list) else (entry.id,)
 
 
 def _before(entry: LedgerEntry, lookup: Lookup, kind: str, record: type[Record]) -> Any:
-    """The record an entry speaks of, as it stood; None where it is new, `_NOT_ITS` where it speaks of no such one.
+    """The previous state of an entry's record; None if it is new, `_NOT_ITS` if there is no such record.
 
     An imported entry may name anything: one that names another's record changes nothing of it.
     """

@@ -1,11 +1,11 @@
-"""A snapshot as a page for people (CS-11): eight sections in a fixed order, from the snapshot alone, by no model.
+"""A snapshot as a page for people (CS-11): eight sections in a fixed order, from the snapshot alone, without a model.
 
-The snapshot is the truth, this is a way to read it: nothing is added, cut or weighed. The same snapshot gives the same
-bytes, in whatever order its keys were written. It reads any snapshot of the contract, ours or not: the keys that are
-ours alone (`budgets`, `previous_snapshot_id`, `deltas`, `state.next_actions`) may be missing or of another shape.
+The page only presents the snapshot: nothing is added, cut or weighted. The same snapshot gives the same bytes,
+regardless of the order of its keys. It reads any snapshot of the contract, ours or not: our own extra keys (`budgets`,
+`previous_snapshot_id`, `deltas`, `state.next_actions`) may be missing or of another shape.
 
 Stored text is kept on one line and escaped where CommonMark or GitHub's dialect would read it as a heading, a list, a
-link, code, a table or HTML. What needs no escape is left as it is, so that ids can be found with a plain search.
+link, code, a table or HTML. Other text is not escaped, so that ids can be found with a plain search.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ HEADINGS = (
     "## 8. Manifest references",
 )
 NEXT_ACTIONS_MAX = 3
-"""Next actions that the template shows, at most; of more it says how many there are."""
+"""Maximum number of next actions shown; the rest is counted."""
 
 
 def narrative(snapshot: CompactionSnapshot) -> str:
-    """The page: a title, which snapshot it is of, the eight sections."""
+    """The page: a title, the snapshot's identity, the eight sections."""
     bodies: tuple[Iterable[str], ...] = (
         _aims(snapshot),
         _changes(snapshot),
@@ -64,7 +64,7 @@ def narrative(snapshot: CompactionSnapshot) -> str:
 
 
 def is_verified(claim: Claim) -> bool:
-    """Whether a status counts as verified, as the contract's rules read the open status string."""
+    """True if a status counts as verified, as the contract's rules read the open status string."""
     return claim.status.strip().casefold() == "verified"
 
 
@@ -103,7 +103,7 @@ def _changes(snapshot: CompactionSnapshot) -> Iterator[str]:
 
 
 def _deltas(deltas: Any) -> Iterator[str]:
-    """What changed by kind; of a list how many and which."""
+    """Changes by kind; for a list, their number and ids."""
     if not isinstance(deltas, Mapping):
         yield from _field("deltas", deltas)
         return
@@ -138,7 +138,7 @@ def _failures(snapshot: CompactionSnapshot) -> Iterator[str]:
 
 
 def _unknowns(snapshot: CompactionSnapshot) -> Iterator[str]:
-    """What was asked and not answered, then every claim that is not verified, under its own status."""
+    """Unanswered questions, then every unverified claim, by status."""
     yield from (f"- question: {value_text(question)}" for question in snapshot.state.open_questions)
     for claim in snapshot.state.claims:
         if not is_verified(claim):
@@ -169,12 +169,12 @@ def _manifests(snapshot: CompactionSnapshot) -> Iterator[str]:
 
 
 def _extra(record: OpenRecord, key: str) -> Any:
-    """A key the contract does not list: an extra one of a document that was read, a field of a record of ours."""
+    """A key that the contract does not list: an extra one of a parsed document, or a field of our record."""
     return getattr(record, key, None)
 
 
 def _field(label: str, value: Any) -> Iterator[str]:
-    """A value beside its label; an object or a list with one line for each of its parts."""
+    """A labelled value; an object or a list has one line for each of its parts."""
     if isinstance(value, Mapping):
         yield from _lines(label, {key: value_text(value[key]) for key in sorted(value)})
     elif _is_list(value) and value:
@@ -205,7 +205,7 @@ def _status(record: OpenRecord) -> str:
 
 
 def _notes(record: OpenRecord, *wanted: tuple[str, str]) -> Iterator[str]:
-    """The keys of ours that this record has, each on its line."""
+    """Our keys present in this record, each on its line."""
     for key, label in wanted:
         value = _extra(record, key)
         if value not in (None, [], (), ""):
@@ -214,7 +214,7 @@ def _notes(record: OpenRecord, *wanted: tuple[str, str]) -> Iterator[str]:
 
 
 def _loose_pointers(value: Any) -> str:
-    """Pointers in a key that the contract does not list, and that a foreign writer may have used for anything."""
+    """Pointers in a key that the contract does not list, which other writers may use for anything."""
     if not _is_list(value):
         return value_text(value)
     return ", ".join(map(_loose_pointer, value))
@@ -230,20 +230,20 @@ def _loose_pointer(value: Any) -> str:
 # -- stored text in Markdown --------------------------------------------------------------------------
 
 NONE = "none"
-"""What a list that holds nothing says."""
+"""The text of an empty list."""
 
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]+")
-"""Controls and marks that break a line, move the cursor or turn the direction of reading."""
+"""Controls and marks that break a line, move the cursor or change the text direction."""
 _SPECIAL = re.compile(
     r"[\\`*\[\]<|~]|(?<![^ #])#|&(?=[#0-9A-Za-z])|:(?=//)|(?<=www)\.|(?<![0-9A-Za-z_])_++|(?<!_)_++(?![0-9A-Za-z_])",
     re.IGNORECASE,
 )
 _OPENER = re.compile(r"[+=>-]|[0-9]{1,9}(?=[.)](?: |$))")
-"""What begins a block where it begins a line or a list item."""
+"""Text that begins a block at the start of a line or a list item."""
 
 
 def escaped(text: str) -> str:
-    """The text on one line, with no meaning in Markdown, wherever in a line it stands."""
+    """The text on one line, with Markdown escaped, for any position in a line."""
     flat = " ".join(_UNSEEN.sub(" ", text).split())
     safe = _SPECIAL.sub(lambda found: "".join(f"\\{char}" for char in found[0]), flat)
     opener = _OPENER.match(safe)
@@ -254,7 +254,7 @@ def escaped(text: str) -> str:
 
 
 def value_text(value: Any) -> str:
-    """A JSON value as a person would write it: text escaped, lists with commas, objects as `key: value`, sorted."""
+    """A JSON value in readable form: text escaped, lists with commas, objects as `key: value`, sorted."""
     if isinstance(value, str):
         return escaped(value) or "(empty)"
     if isinstance(value, Mapping):
@@ -270,7 +270,7 @@ def _nested(value: Any) -> str:
 
 
 def span_text(span: Any) -> str:
-    """`12–34` for offsets, in whichever of the allowed shapes they stand; anything else as the value it is."""
+    """`12–34` for offsets, in any of the allowed shapes; anything else as a plain value."""
     ends = [span["start"], span["end"]] if isinstance(span, Mapping) and span.keys() == {"start", "end"} else span
     if isinstance(ends, list) and len(ends) == 2 and all(type(end) in (int, float) for end in ends):
         return f"{canonical_text(ends[0])}–{canonical_text(ends[1])}"
@@ -278,7 +278,7 @@ def span_text(span: Any) -> str:
 
 
 def listed(lines: Iterable[str]) -> list[str]:
-    """The lines, or the one line that says that there are none."""
+    """The lines, or a single line for an empty list."""
     return list(lines) or [NONE]
 
 
@@ -288,7 +288,7 @@ def pointer_text(pointer: EvidencePointer) -> str:
 
 
 def place_text(pointer: EvidencePointer) -> str:
-    """`corpus/chunk 12–34`; without the corpus where the pointer does not name it."""
+    """`corpus/chunk 12–34`; without the corpus if the pointer does not name it."""
     named = getattr(pointer, "corpus_id", None)
     corpus = escaped(named) if isinstance(named, str) else ""
     return f"{corpus}{'/' if corpus else ''}{value_text(pointer.chunk_id)} {span_text(pointer.span)}"

@@ -1,7 +1,7 @@
-"""What a run did, in records: claims with a duty of evidence, conflicts, failures, questions, its log.
+"""Records of a run: claims backed by evidence, conflicts, failures, questions, its log.
 
-The contract's own shapes are in `contracts.snapshot`; these add what we keep besides, as the extra keys it allows:
-which entry made a thing and which changed it last, so that nothing stands that the ledger does not hold (CS-02).
+The contract's own shapes are in `contracts.snapshot`; these add our extra keys, which it allows: the entry that made a
+record and the one that last changed it, so that every record is backed by the ledger (CS-02).
 """
 
 from typing import Literal
@@ -26,7 +26,7 @@ CLAIM_STATUSES: tuple[ClaimStatus, ...] = ("candidate", "verified", "retracted")
 
 
 class RunClaim(Claim):  # CS-02
-    """A claim of a run, with every entry that spoke of it: taken in turn, they make this claim again."""
+    """A claim of a run, with all its entries: applied in order, they reproduce this claim."""
 
     claim_id: IdText
     status: ClaimStatus
@@ -35,20 +35,20 @@ class RunClaim(Claim):  # CS-02
     """The entries after the first and before the last, in order."""
     changed_by: IdText
     depends_on: Items[IdText]
-    """Claims it rests on: when one is retracted, it falls back to a candidate."""
+    """Claims it rests on: when one is retracted, it becomes a candidate again."""
     reason: Absent[str] = None
-    """Why it was retracted or fell back."""
+    """The reason it was retracted or became a candidate again."""
     refuted_by: Absent[Items[EvidencePointer]] = None
-    """The evidence on which it was retracted, where any was given."""
+    """The evidence for its retraction, if any."""
 
     @property
     def entry_ids(self) -> tuple[str, ...]:
-        """The entries that made and changed it, in order, each once."""
+        """The entries that made and changed it, in order, deduplicated."""
         return tuple(dict.fromkeys((self.made_by, *self.between, self.changed_by)))
 
 
 class RunConflict(ClaimConflict):
-    """A conflict of a run. A settled one stays: what was once in doubt is part of what is known."""
+    """A conflict of a run. A settled one is kept, since past doubts are part of the record."""
 
     conflict_id: IdText
     status: Literal["open", "settled"]
@@ -59,12 +59,12 @@ class RunConflict(ClaimConflict):
 
     @property
     def entry_ids(self) -> tuple[str, ...]:
-        """The entries that made and changed it, in order, each once."""
+        """The entries that made and changed it, in order, deduplicated."""
         return tuple(dict.fromkeys((self.made_by, self.changed_by)))
 
 
 class CountedFailure(RunFailure):
-    """A failure by its fingerprint, and how often it was met."""
+    """A failure by its fingerprint, with its number of occurrences."""
 
     fingerprint: IdText
     count: Count
@@ -73,18 +73,18 @@ class CountedFailure(RunFailure):
 
 
 class OpenQuestion(Record):
-    """Something the run does not know yet. A log holds those that are open."""
+    """A question without an answer yet. A log holds the open ones."""
 
     question_id: IdText
     text: str
     opened_by: IdText
     status: Literal["open", "closed"]
     answer: Absent[str] = None
-    """What closed it, where that was said."""
+    """The answer that closed it, if given."""
 
 
 class Spent(Record):
-    """What a run has used up so far."""
+    """Resources that a run has used so far."""
 
     events: Count
     steps: Count
@@ -94,7 +94,7 @@ class Spent(Record):
 
 
 class RunLog(Record):  # CS-12
-    """A run as its entries tell it, up to `seq`: the same from a snapshot and its tail as from the start."""
+    """A run as folded from its entries, up to `seq`: the same from a snapshot and its tail as from the start."""
 
     run_id: IdText
     objective: str
@@ -102,19 +102,19 @@ class RunLog(Record):  # CS-12
     budgets: JsonObject
     """Limits as given when the run started, by name."""
     seq: Count
-    """The last entry that was folded in."""
+    """The last entry folded in."""
     spent: Spent
     step: Count
     """The number of the current step; 0 before the first."""
     phase: str | None
-    """The phase that ended last within it."""
+    """The last phase that ended within it."""
     last_action: str | None
     """The signature of the last action."""
     repeats: Count
-    """How many times in a row it was taken."""
+    """The number of times in a row it was taken."""
     loops: Count
     claims: Items[RunClaim]
-    """In the order they were made; likewise the others."""
+    """In the order they were made; likewise the other lists."""
     conflicts: Items[RunConflict]
     failures: Items[CountedFailure]
     open_questions: Items[OpenQuestion]

@@ -1,11 +1,11 @@
 """A run's snapshots and its log: written as the contract's document, read back, resumed from, listed.
 
-A snapshot says all that the log says, so that `log_of` is an exact inverse. What the contract does not list is kept in
-extra keys: `budgets`, `previous_snapshot_id`, `deltas`, `cursor` (where the fold stands, and under which limits it got
-there), and in `state` the keys `next_actions` and `open_question_refs`. The store keeps the document whole, as one item
-that the engine compresses; its digest is sealed in the ledger.
+A snapshot contains the whole log, so that `log_of` is an exact inverse. Data not listed in the contract is kept in
+extra keys: `budgets`, `previous_snapshot_id`, `deltas`, `cursor` (the position of the fold, and the limits it used),
+and in `state` the keys `next_actions` and `open_question_refs`. The store keeps the document whole, as one item that
+the engine compresses; its digest is sealed in the ledger.
 
-A log is folded from the latest snapshot that holds and the entries after it, or from the whole ledger (CS-12).
+A log is folded from the latest valid snapshot and the entries after it, or from the whole ledger (CS-12).
 """
 
 from __future__ import annotations
@@ -92,14 +92,14 @@ DELTAS = (
     "questions_opened",
     "questions_closed",
 )
-"""The lists of ids in `deltas`; besides them stand `counts`."""
+"""The lists of ids in `deltas`, which also holds `counts`."""
 _CURSOR = ("seq", "step", "phase", "last_action", "repeats", "loops")
 _SHOWN_CHARS_MAX = 120
 _NOTHING_OPEN = "Compare what is verified with the done definition: finish, or plan the next step"
 
 
 def snapshots_id(run_id: str) -> str:
-    """The one item whose versions are the run's snapshots."""
+    """The id of the single item whose versions are the run's snapshots."""
     return short_id("snp", run_id)
 
 
@@ -108,7 +108,7 @@ def snapshot_id_of(run_id: str, sequence: int) -> str:
 
 
 def split_snapshot_id(snapshot_id: str) -> tuple[str, int] | None:
-    """The item and the version that an id names; None where it is not one of ours."""
+    """The item and the version that an id names; None if it is not one of ours."""
     match = re.fullmatch(r"(snp_[0-9a-f]{32})\.([1-9][0-9]{0,18})", snapshot_id, re.ASCII)
     return None if match is None else (match[1], int(match[2]))
 
@@ -127,7 +127,7 @@ def snapshot_of(
     retrieval_diagnostics: JsonObject,
     validation: SnapshotValidation,
 ) -> CompactionSnapshot:
-    """The next snapshot of the run: its log as it stands, and what changed since `previous`.
+    """The next snapshot of the run: its current log, and the changes since `previous`.
 
     Its sequence is the one its id names: an earlier snapshot may have been forgotten, with the entry that sealed it.
     `limits` are those it was folded under (`limits_of`).
@@ -177,8 +177,8 @@ _LIMITS = ("claim_chars_max", "seen_max", "manifests_max", "next_actions_max", "
 
 
 def limits_of(wire: Mapping[str, Any] | None, policy: CompactionPolicy) -> list[JsonObject]:
-    """The limits that the next snapshot is folded under: those of the snapshot it starts from, each with the entry it
-    held from, and today's where they differ. So a log can be folded again after its policy has changed.
+    """The limits that the next snapshot is folded under: those of the snapshot it starts from, each with its first
+    entry, and today's where they differ. So a log can be folded again after its policy has changed.
     """
     cursor = {} if wire is None else wire["cursor"]
     known: list[JsonObject] = list(cursor.get("limits", ()))
@@ -189,13 +189,13 @@ def limits_of(wire: Mapping[str, Any] | None, policy: CompactionPolicy) -> list[
 
 
 def policies_of(wire: Mapping[str, Any], today: CompactionPolicy) -> list[tuple[int, CompactionPolicy]]:
-    """The policies that a snapshot was folded under, each with the entry after which it held."""
+    """The policies that a snapshot was folded under, each with the entry after which it applied."""
     known = wire["cursor"].get("limits") or [{"after": 0}]
     return [(each["after"], today.model_copy(update={k: each[k] for k in _LIMITS if k in each})) for each in known]
 
 
 def _derived_actions(log: RunLog) -> list[str]:
-    """What is open, where the run planned nothing: conflicts first, then what lacks evidence, then questions."""
+    """Open matters, if the run has no plan: conflicts first, then claims without evidence, then questions."""
     found = [
         f"Settle the conflict {each.conflict_id}: {_short_line(each.description)}" for each in _open(log.conflicts)
     ]
@@ -213,12 +213,12 @@ def _open(records: Iterable[Any]) -> list[Any]:
 
 
 def _short_line(words: str) -> str:
-    """Words on one line, cut to the length that is shown."""
+    """Words on one line, cut to the display length."""
     line = " ".join(words.split())
     return line if len(line) <= _SHOWN_CHARS_MAX else line[: _SHOWN_CHARS_MAX - 1] + "…"
 
 
-# -- what changed -------------------------------------------------------------------------------------
+# -- changes -------------------------------------------------------------------------------------------
 
 
 def _deltas(log: RunLog, previous: CompactionSnapshot | None) -> dict[str, Any]:
@@ -258,9 +258,9 @@ def _used(before: Mapping[str, Any]) -> dict[str, int]:
 
 
 def log_of(snapshot: CompactionSnapshot) -> RunLog:
-    """The log as it stands just after this snapshot: nothing has happened since.
+    """The log just after this snapshot, before any later entry.
 
-    Raises `InvalidRecord` where the snapshot lacks the keys of ours that a log is made of.
+    Raises `InvalidRecord` if the snapshot lacks our extra keys.
     """
     return log_of_wire(snapshot.to_wire())
 
@@ -292,7 +292,7 @@ def log_of_wire(wire: Mapping[str, Any]) -> RunLog:
 
 
 def _planned(cursor: Mapping[str, Any], state: Mapping[str, Any]) -> Any:
-    """The next actions that the run named; those that were derived are none of its plan."""
+    """The run's own next actions; derived ones are not part of its plan."""
     planned, actions = cursor.get("planned"), state.get("next_actions")
     if planned == 0:
         return []
@@ -323,12 +323,12 @@ def _not_ours(path: str, said: str) -> InvalidRecord:
 # -- a log, read from the store ------------------------------------------------------------------------
 
 _COUNTING = ("step", "state_patch")
-"""Entries that tell of steps and of snapshots; what is said in between makes no difference (CS-10)."""
+"""Entries about steps and snapshots; other entries make no difference (CS-10)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A snapshot that was passed over, and why."""
+    """A rejected snapshot, and the reason."""
 
     snapshot_id: str
     reason: str
@@ -336,22 +336,22 @@ class Rejected:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A run's log, and what it was read from."""
+    """A run's log, and the data it was read from."""
 
     log: RunLog
     wire: dict[str, Any] | None
-    """The snapshot it starts from, in its plain form; None where the whole ledger was folded."""
+    """The snapshot it starts from, in its plain form; None if the whole ledger was folded."""
     tail: int
-    """How many entries were folded on top."""
+    """The number of entries folded on top."""
     sequence: int
-    """The number of the last snapshot there was, whether or not it holds."""
+    """The number of the last snapshot, valid or not."""
     rejected: tuple[Rejected, ...]
     live: int
-    """How many of them were not forgotten."""
+    """The number of snapshots not forgotten."""
     base: RunLog | None
-    """The log as it stood at that snapshot."""
+    """The log at that snapshot."""
     damaged: Mapping[str, str]
-    """Entries after that snapshot that are not as they were written and would have told of the run, with what is so."""
+    """Damaged entries after that snapshot that could have changed the log, with the damage."""
 
     @cached_property
     def snapshot(self) -> CompactionSnapshot | None:
@@ -359,11 +359,11 @@ class Loaded:
 
     @property
     def previous(self) -> CompactionSnapshot | None:
-        """The last snapshot there was, where it holds: what the next one follows."""
+        """The last snapshot, if valid: the predecessor of the next one."""
         return self.snapshot if self.wire is not None and self.wire["sequence"] == self.sequence else None
 
     def unless_damaged(self, *, repairs: bool) -> Loaded:
-        """This log, which a damaged entry may have told more of: then it is for repairs alone."""
+        """This log; raises if a damaged entry could have changed it, except for repairs."""
         if self.damaged and not repairs:
             entry_id, why = next(iter(self.damaged.items()))
             raise StoreDamaged(why, details={"id": entry_id})
@@ -379,7 +379,7 @@ def run_item(reader: Reader, run_id: str, user_id: str | None = None) -> Item:
 
 
 def _newest_own(reader: Reader, scope: Scope) -> Item | None:
-    """The latest snapshot of the run; None where another user has the id, and took it after this scope was made."""
+    """The latest snapshot of the run; None if another user took the id after this scope was made."""
     item = latest(reader, snapshots_id(scope.run_id))
     return None if item is None or item.user_id != scope.user_id else item
 
@@ -392,10 +392,10 @@ def load_log(
     before: int | None = None,
     later: Sequence[tuple[int, CompactionPolicy]] = (),
 ) -> Loaded:
-    """The log of a run as of now (or of the entry `upto`), from the latest snapshot that holds.
+    """The log of a run as of now (or of the entry `upto`), from the latest valid snapshot.
 
-    With `before`, from one of a lower number alone; so `before=1` folds the whole ledger. `later` are policies that
-    take the place of `policy` after an entry, in order.
+    With `before`, only from one with a lower number; so `before=1` folds the whole ledger. `later` are policies that
+    replace `policy` after an entry, in order.
     """
     newest = _newest_own(reader, scope)
     rejected: list[Rejected] = []
@@ -404,7 +404,7 @@ def load_log(
     for version in range(start if before is None else min(start, before - 1), 0, -1):
         item = newest if newest is not None and version == newest.version else _version(reader, scope.run_id, version)
         if item is None or item.body is None:
-            break  # forgotten, and so is all that came before
+            break  # forgotten, together with everything before it
         try:
             wire = _read(reader, scope.tenant_id, item)
             break
@@ -425,7 +425,7 @@ def load_log(
                 damaged[row.id] = error.message
         tail += 1
         live += row.receipt_id is None
-    if damaged:  # the entry that seals a snapshot says nothing of the run, and the snapshot itself is passed over
+    if damaged:  # the entry that seals a snapshot does not affect the log, and the damaged snapshot itself is skipped
         for entry_id in texts(reader, LINKS, "source_id", (("item_id", "=", snapshots_id(scope.run_id)),)):
             damaged.pop(entry_id, None)
     folded = fold.log().model_copy(update={"sequence": start})
@@ -433,19 +433,19 @@ def load_log(
 
 
 def _is_missed(fold: RunFold, tenant_id: str, row: EntryRow) -> bool:
-    """Count an entry that is not as it was written; does the fold miss what it said?"""
+    """Count a damaged entry; return whether the fold may miss its content."""
     is_missed = type(row.seq) is not int or fold.skip_damaged(row.seq, row.kind)
     try:
         check_header(tenant_id, row)
-    except StoreDamaged:  # nobody can tell what it was
+    except StoreDamaged:  # its content is unknown
         return True
     return is_missed
 
 
 def is_whole(reader: Reader, scope: Scope, loaded: Loaded) -> bool:
-    """Was nothing of what this log was folded from forgotten since?
+    """True if nothing that this log was folded from has been forgotten since.
 
-    A forget that takes an entry of a run takes its snapshots: so there is the snapshot, and the entries after it.
+    A forget that removes an entry of a run removes its snapshots: so check the snapshot, and the entries after it.
     """
     after = 0
     if loaded.wire is not None:
@@ -458,7 +458,7 @@ def is_whole(reader: Reader, scope: Scope, loaded: Loaded) -> bool:
 
 
 def count_tail(reader: Reader, scope: Scope, policy: CompactionPolicy) -> RunLog:
-    """Steps after the latest snapshot, and nothing else of the log: enough to tell whether the next one is due."""
+    """Count only the steps after the latest snapshot: enough to decide whether the next one is due."""
     newest = _newest_own(reader, scope)
     start = None if newest is None or newest.body is None else _start_after(reader, scope, policy, newest)
     fold = RunFold(scope.run_id, policy, start)
@@ -468,8 +468,8 @@ def count_tail(reader: Reader, scope: Scope, policy: CompactionPolicy) -> RunLog
 
 
 def _start_after(reader: Reader, scope: Scope, policy: CompactionPolicy, item: Item) -> RunLog:
-    """Where the run was at a snapshot, as its entry in the ledger says: the snapshot is not read for it. The whole log
-    where that entry does not hold.
+    """The run's position at a snapshot, from its ledger entry rather than the snapshot; the whole log if that entry is
+    invalid.
     """
     try:
         entry_id = _sealed(item).entry_id
@@ -483,7 +483,7 @@ def _start_after(reader: Reader, scope: Scope, policy: CompactionPolicy, item: I
 def tail_of(
     reader: Reader, scope: Scope, after: int, upto: int | None = None, kinds: tuple[str, ...] = ()
 ) -> Iterator[EntryRow]:
-    """The run's entries after a place in its session, in order; all of them, or those of some kinds."""
+    """The run's entries after a position in its session, in order, optionally of some kinds."""
     where = _of_run(scope, after, upto)
     if kinds:
         where = (*where, ("kind", "in", kinds))
@@ -504,7 +504,7 @@ def _of_run(scope: Scope, after: int, upto: int | None) -> tuple[Condition, ...]
 
 
 def load_snapshot(reader: Reader, tenant_id: str, run_id: str, sequence: int | None = None) -> CompactionSnapshot:
-    """A kept snapshot, by default the latest; raises where it is not what was sealed in the ledger."""
+    """A kept snapshot, by default the latest; raises if it differs from the one sealed in the ledger."""
     item = latest(reader, snapshots_id(run_id)) if sequence is None else _version(reader, run_id, sequence)
     if item is None:
         which = "no snapshot" if sequence is None else f"no snapshot {sequence}"
@@ -517,22 +517,24 @@ def _version(reader: Reader, run_id: str, version: int) -> Item | None:
 
 
 class _Sealed(NamedTuple):
-    """What the item of a snapshot holds."""
+    """The content of a snapshot's item."""
 
     document: dict[str, Any]
     salt: bytes
     entry_id: str
     head: dict[str, Any] | None = None
-    """What version 0.1 sealed instead of the document: it kept long lists apart, and `trees` names them."""
+    """The head that version 0.1 sealed instead of the document: it stored long lists separately, named in `trees`."""
 
 
 def snapshot_body(document: JsonObject, salt: bytes, entry_id: str) -> JsonObject:
-    """What the item of a snapshot holds: the document, and the entry that seals its digest."""
+    """The body of a snapshot's item: the document, and the entry that seals its digest."""
     return {"document": document, "salt": salt.hex(), "entry_id": entry_id}
 
 
 def snapshot_digest(document: JsonObject, salt: bytes) -> str:
-    """The digest that the ledger seals. The salt goes with the snapshot: a digest that is left then says nothing."""
+    """The digest sealed in the ledger. The salt is erased with the snapshot, so that the remaining digest reveals
+    nothing.
+    """
     return salted_digest(salt, canonical_bytes(document)).hex()
 
 
@@ -556,7 +558,7 @@ def _altered(item: Item, why: str, **details: Any) -> IntegrityFailure:
 
 
 def _read(reader: Reader, tenant_id: str, item: Item) -> dict[str, Any]:
-    """A snapshot in its plain form, its digest compared with the chain."""
+    """A snapshot in its plain form, with its digest checked against the chain."""
     sealed = _sealed(item)
     anchor = _anchor(reader, tenant_id, item, sealed.entry_id)
     try:
@@ -570,8 +572,9 @@ def _read(reader: Reader, tenant_id: str, item: Item) -> dict[str, Any]:
 
 
 def _joined(reader: Reader, item: Item, sealed: _Sealed) -> dict[str, Any]:
-    """A snapshot of version 0.1, its long lists put back: leaves of 8 elements below nodes of 32 names, each part
-    named by its salted hash."""
+    """A snapshot of version 0.1 with its long lists restored: leaves of 8 elements below nodes of 32 names, each part
+    named by its salted hash.
+    """
 
     def elements(name: str, count: int) -> list[Any]:
         (part,) = by_ids(reader, PARTS, [bytes.fromhex(name)], column="hash", where=(("owner", "=", item.id),)) or [
@@ -597,7 +600,7 @@ def _joined(reader: Reader, item: Item, sealed: _Sealed) -> dict[str, Any]:
 
 
 def _anchor(reader: Reader, tenant_id: str, item: Item, entry_id: str) -> JsonObject:
-    """What the entry says that sealed this snapshot."""
+    """The content of the entry that sealed this snapshot."""
     row = get(reader, ENTRIES, (entry_id,))
     if row is None or row.receipt_id is not None:
         raise IntegrityFailure(
@@ -611,41 +614,41 @@ def _anchor(reader: Reader, tenant_id: str, item: Item, entry_id: str) -> JsonOb
     return said
 
 
-# -- runs, by their ids --------------------------------------------------------------------------------
+# -- runs by id ----------------------------------------------------------------------------------------
 
 RunT = TypeVar("RunT")
 
 
 @dataclass(frozen=True, slots=True)
 class Resumed(Generic[RunT]):
-    """A run taken up again."""
+    """A resumed run."""
 
     run: RunT
     _loaded: Loaded
 
     @property
     def log(self) -> RunLog:
-        """The run as its entries tell it, up to now."""
+        """The run as folded from its entries, up to now."""
         return self._loaded.log
 
     @property
     def snapshot(self) -> CompactionSnapshot | None:
-        """The snapshot it was read from; None where the whole ledger was folded."""
+        """The snapshot it was read from; None if the whole ledger was folded."""
         return self._loaded.snapshot
 
     @property
     def tail(self) -> int:
-        """How many entries came after that snapshot."""
+        """The number of entries after that snapshot."""
         return self._loaded.tail
 
     @property
     def rejected(self) -> tuple[Rejected, ...]:
-        """Later snapshots that do not hold, and why."""
+        """Later invalid snapshots, with the reasons."""
         return self._loaded.rejected
 
 
 class RunQuery(Request):
-    """Which run is asked for, and which snapshot of it; the latest, where no sequence is given."""
+    """A query for a run and one of its snapshots; by default the latest."""
 
     sequence: Annotated[FromOne | None, Expect("a snapshot's sequence is a whole number from 1")] = None
     run_id: Annotated[str, Expect("a run is named by its id")]
@@ -654,7 +657,7 @@ class RunQuery(Request):
 def resume(
     ctx: Context, tenant_id: str, run_id: str, handle: Callable[[RunState], RunT], *, repairs: bool
 ) -> Resumed[RunT]:
-    """The run's handle under its own scope, and its log; refuses one that has ended, or is locked."""
+    """Return the run's handle under its own scope, and its log; refuses a run that has ended or is locked."""
     item = _run_item(ctx, tenant_id, run_id)
     if item.status == "finished":
         raise RunFinished(f"the run {run_id} has ended", path="$.run_id", hint="start a new run in the same session")
@@ -690,7 +693,7 @@ T = TypeVar("T")
 
 
 def page_runs(ctx: Context, tenant_id: str, user_id: str | None, asked: ListQuery) -> Iterator[Placed[RunState]]:
-    """Runs of agents, of a user or of the tenant, as they stand."""
+    """The agent runs of a user or of the tenant, in their current state."""
 
     def make(reader: Reader, items: Sequence[Item]) -> list[RunState | None]:
         states = (RunState.from_wire(item.plain()) for item in items)
@@ -705,7 +708,7 @@ def _is_asked_for(state: RunState, q: str | None) -> bool:
 
 
 def page_snapshots(ctx: Context, tenant_id: str, run_id: str, asked: ListQuery) -> Iterator[Placed[CompactionSnapshot]]:
-    """The snapshots of a run that were not forgotten, by their numbers."""
+    """The snapshots of a run that were not forgotten, by number."""
     get_run(ctx, tenant_id, run_id)
 
     def make(reader: Reader, items: Sequence[Item]) -> list[CompactionSnapshot | None]:
@@ -737,7 +740,7 @@ def page_questions(ctx: Context, scope: Scope, asked: ListQuery) -> Iterator[Pla
 def _logged(
     ctx: Context, scope: Scope, kind: str, status: str | None, read: Callable[..., T], asked: ListQuery
 ) -> Iterator[Placed[T]]:
-    """What a run has logged of a kind. Where the run is another user's, nothing is looked at."""
+    """A run's log items of one kind. Another user's run is not read at all."""
     run = ctx.engine.read(scope.tenant_id, lambda reader: latest(reader, scope.run_id))
     if run is None or run.user_id != scope.user_id:
         return iter(())
@@ -751,7 +754,7 @@ def _logged(
 
 
 _LOOKED_MAX = 20
-"""Entries that are looked at from either end of a run: before its first turn stands that it began, and little else."""
+"""Entries examined at either end of a run; little but its start precedes its first turn."""
 _TURNS = ("message", "tool_result")
 
 
@@ -761,7 +764,7 @@ class _SpokenRow(NamedTuple):
 
 
 def with_spoken_times(reader: Reader, state: RunState) -> RunState:
-    """The run with when its first turn was said and its last, as far as they stand near its ends."""
+    """The run with the times of its first and last turn, if they are near its ends."""
     first, last = _end(reader, state, descending=False), _end(reader, state, descending=True)
     if first is None or last is None:
         return state

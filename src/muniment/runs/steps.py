@@ -33,21 +33,21 @@ ENDS = tuple(f"{phase}_DONE" for phase in PHASES)
 _EVENTS = f"{', '.join(ENDS)}, or a verbose one such as ACT_PROGRESS"
 _PAGE = 16
 _LATEST = 8
-"""How many of the latest events are looked at for one of the same phase."""
+"""The number of latest events searched for one of the same phase."""
 _ORDER = ("user_id", "session_id", "seq")
 _TYPO = 0.75
-"""As alike to DONE, a name is taken for a slip of the pen: it would silently be a verbose event (CS-10)."""
+"""The similarity to DONE at which a name counts as a typo, since it would silently be a verbose event (CS-10)."""
 
 
 class StepPosition(NamedTuple):
-    """Where a run stands: the step, and the phase that ended last in it (its number among the phases)."""
+    """A run's position: the step, and the index of the phase that ended last in it."""
 
     step: int
     phase: int
 
 
 class ShownPacket(Protocol):
-    """A build, as far as a manifest tells of it."""
+    """The part of a build recorded in a manifest."""
 
     @property
     def id(self) -> str: ...
@@ -60,15 +60,15 @@ class ShownPacket(Protocol):
 
 
 class Window(NamedTuple):
-    """What was in the window, as it goes on record."""
+    """The content of the context window, as recorded."""
 
     manifest: dict[str, Any]
     told: tuple[str, ...]
-    """What the caller says was selected. What a build selected was in the scope when it was composed."""
+    """The caller's list of selected items. Those of a build were in scope when it was composed."""
 
 
 class StepRequest(Request):
-    """What is told of a step, as far as the entry's own record does not check it."""
+    """The fields of a step that the entry's own record does not check."""
 
     event: Annotated[
         str,
@@ -127,7 +127,7 @@ def write_step(
 
 
 def _draft(writer: Writer, plain: dict[str, Any], said: dict[str, Any]) -> EntryDraft:
-    """The entry, without secrets (LG-10); ids of its manifest stay as they are."""
+    """The entry, redacted (LG-10) except for the ids of its manifest."""
     kept = {key: said[key] for key in ("event", "step", "tokens", "manifest") if key in said}
     rest = {key: value for key, value in said.items() if key not in kept}
     words = {key: plain[key] for key in ("content", "metadata") if key in plain}
@@ -152,9 +152,10 @@ def _phase(event: str) -> int:
 
 
 def _going_on(reader: Reader, scope: Scope, phase: int) -> int | None:
-    """The step of the latest verbose event of this phase, where no phase has ended since: the next one belongs to it.
+    """The step of the latest verbose event of this phase, if no phase has ended since; the next such event belongs to
+    it.
 
-    So a phase of which much is told need not be gone through to its beginning each time.
+    This avoids reading a phase with many events from its beginning each time.
     """
     for row in select(reader, ENTRIES, _steps_of(scope), order=_ORDER, descending=True, limit=_LATEST):
         told = entry_of_row(scope.tenant_id, row).step
@@ -175,9 +176,9 @@ def _steps_of(scope: Scope) -> tuple[Condition, ...]:
 
 
 def _place(reader: Reader, scope: Scope, policy: CompactionPolicy) -> StepPosition:
-    """Where the run stands, by the last phase that ended in it.
+    """The run's position, by the last phase that ended in it.
 
-    Steps that were brought from elsewhere may have no numbers, or numbers in no order: then as the fold has it.
+    Imported steps may be unnumbered or out of order; then use the fold.
     """
     after = None
     while True:
@@ -196,7 +197,7 @@ def _place(reader: Reader, scope: Scope, policy: CompactionPolicy) -> StepPositi
 
 
 def _number(place: StepPosition, phase: int, given: int | None, *, ends: bool) -> int:
-    """The step an event belongs to: as given, else the current one, or the next where its phase is past."""
+    """The step number of an event: as given, else the current one, or the next if its phase is over."""
     if given is None:
         return place.step + (phase <= place.phase if ends else phase < place.phase)
     if given not in (place.step, place.step + 1) or given == 0:
@@ -219,7 +220,7 @@ def _number(place: StepPosition, phase: int, given: int | None, *, ends: bool) -
 
 
 def window_of(ctx: Context, builds: Iterable[ShownPacket], context: Any) -> Window | None:
-    """What was in the window: of builds, as they say themselves; else as the caller says, without secrets (LG-10)."""
+    """The window: from builds by their own record; else from the caller, redacted (LG-10)."""
     made = list(builds)
     if not made and context is None:
         return None
@@ -265,7 +266,7 @@ def _context(context: Any) -> dict[str, Any]:
 
 
 def _check_selected(reader: Reader, scope: Scope, ids: Iterable[str]) -> None:
-    """What a caller says was in the window must be this user's to see (LG-02)."""
+    """Check that the caller's selected items are visible to this user (LG-02)."""
     from muniment.core.scope import is_visible
 
     wanted = list(dict.fromkeys(ids))

@@ -1,6 +1,6 @@
-"""Admission of a draft to the ledger: redacted, measured, flagged, its trust settled.
+"""Admission of a draft to the ledger: redaction, size checks, injection flags and trust.
 
-Rows from a dump are checked as strictly: their hashes say that they were not altered since they were sealed, not who
+Rows from a dump are checked as strictly: their hashes prove that they were not altered since they were sealed, not who
 sealed them.
 
 Pure: never reads a clock, mints an id or touches storage.
@@ -72,9 +72,9 @@ def trust_of(role: Role, claimed: Trust | None) -> Trust:
 
 REDACTED = "redacted"
 _ANALYSED = ("message", "tool_result")
-"""Kinds of entries whose text is analysed at all."""
+"""Kinds of entries whose text is analysed."""
 _UNREAD_TIMES = 4
-"""What is so many times over the limit is refused before it is looked through for secrets."""
+"""Text larger than this multiple of the limit is refused before it is scanned for secrets."""
 
 
 class Admitted(NamedTuple):
@@ -87,7 +87,7 @@ class Admitted(NamedTuple):
     body: dict[str, Any]
     body_text: str
     blob: bytes | None
-    """Content that is too large for the row. The body then has no content until `place_blob`."""
+    """Content too large for the row. The body then has no content until `place_blob`."""
 
     @property
     def kind(self) -> EntryKind:
@@ -99,27 +99,28 @@ class Admitted(NamedTuple):
 
     @property
     def event(self) -> Any:
-        """Which event its metadata name; None of most."""
+        """The event named in the metadata, if any."""
         metadata = self.draft.metadata
         return metadata.get("event") if metadata else None
 
     @property
     def text(self) -> str:
-        """The content, wherever it lies, as it was admitted."""
+        """The admitted content, wherever it is stored."""
         content: str = self.body["content"] if self.blob is None else self.blob.decode()
         return content
 
 
 def admit(draft: EntryDraft, policy: LedgerPolicy, said_at: str | datetime | None = None) -> Admitted:
-    """Redact, then flag, then measure. Raises before anything is written. `said_at` takes the place of the draft's own
-    time where the store knows the speaker's time zone."""
+    """Redact, then flag, then check the size. Raises before anything is written. `said_at` replaces the draft's own
+    time where the store knows the speaker's time zone.
+    """
     _check_shape(draft)
     if len(draft.content) > policy.content_bytes_max:  # before any pattern has to read it
         raise _content_too_large(len(draft.content.encode(errors="replace")), policy)
     said_at = draft.ts if said_at is None else said_at
     body = _body_of(draft, said_at)
     text = canonical_text(body)
-    if len(text) > _UNREAD_TIMES * policy.body_bytes_max:  # nor this, of which redacting would not leave enough
+    if len(text) > _UNREAD_TIMES * policy.body_bytes_max:  # redaction could not shrink this enough
         _check_rest(body, _UNREAD_TIMES * policy.body_bytes_max, policy)
     flags: list[str] = []
     if policy.redact_secrets and may_hold_secret(text):
@@ -148,9 +149,9 @@ def admit(draft: EntryDraft, policy: LedgerPolicy, said_at: str | datetime | Non
 
 
 def _instructs(draft: EntryDraft, body: dict[str, Any], trust: Trust) -> bool:
-    """Whether what came from outside reads like instructions: the content, or a name under which it is shown.
+    """Return whether external content, or a name shown with it, reads like instructions.
 
-    Whoever runs a tool server or joins a chat chooses that name, also where the content is the user's own.
+    Anyone who runs a tool server or joins a chat chooses that name, even where the content is the user's own.
     """
     names = [name for name in (draft.speaker, draft.tool and draft.tool.name) if name]
     if any(reads_like_instructions(split_name(name)) for name in names):
@@ -201,7 +202,7 @@ def _move_out(body: dict[str, Any], text: str, policy: LedgerPolicy) -> tuple[di
 
 
 def _check_rest(body: dict[str, Any], limit: int, policy: LedgerPolicy) -> dict[str, Any]:
-    """What is no content, unless it takes more bytes than that."""
+    """Check the size of everything but the content."""
     rest = {key: value for key, value in body.items() if key != "content"}
     rest_bytes = len(canonical_bytes(rest))
     if rest_bytes > limit:
@@ -242,7 +243,7 @@ _PLAIN = ("seq", "ts", "recorded_at", "kind", "role", "trust")
 
 
 def is_id(value: Any) -> bool:
-    """A name or id as a caller could have brought it."""
+    """Return whether this is a name or id that a caller could have supplied."""
     try:
         _ID.validate_python(value, strict=True)
     except ValidationError:
@@ -251,7 +252,7 @@ def is_id(value: Any) -> bool:
 
 
 def is_instant(value: Any) -> bool:
-    """A time stamp in the one form in which we write them."""
+    """Return whether this is a time stamp in the canonical form."""
     try:
         return isinstance(value, str) and format_instant(parse_instant(value)) == value
     except InvalidInput:
@@ -259,7 +260,7 @@ def is_instant(value: Any) -> bool:
 
 
 def entry_fault(tenant_id: str, row: EntryRow) -> str | None:
-    """What keeps this row from being an entry; None where it is one."""
+    """Return why this row cannot be an entry, or None if it can."""
     scope = {name: getattr(row, name) for name in _SCOPE}
     if not all(is_id(value) for value in (row.id, *scope.values())):
         return "an id is not well-formed"
@@ -288,7 +289,7 @@ def entry_fault(tenant_id: str, row: EntryRow) -> str | None:
 
 
 def item_fault(row: ItemRow) -> str | None:
-    """What keeps this row from being a version of an item; None where it is one."""
+    """Return why this row cannot be a version of an item, or None if it can."""
     if not all(is_id(value) for value in (row.id, row.kind, row.status)):
         return "an id, kind or status is not well-formed"
     named = (row.user_id, row.agent_id, row.session_id, row.run_id, row.name, row.receipt_id)

@@ -1,9 +1,9 @@
-"""What servers keep of answers (LG-07): replies under idempotency keys, and results of long works.
+"""Stored answers of servers (LG-07): replies under idempotency keys, and results of long-running works.
 
-An answer to a request for one user holds words of that user's memory, or of what is shared. So a forget of one user's
-memory drops, in its own transaction, that user's answers and those that are for nobody in particular; a forget of
-something shared and an import drop all of the tenant. A request that began before that is answered, and its answer is
-not kept: the number of clearings moved.
+An answer to a request for one user holds words from that user's memory or from shared memory. So a forget of one user's
+memory drops, in its own transaction, that user's answers and those that belong to no particular user; a forget of
+something shared and an import drop all answers of the tenant. A request that began before that is answered, but its
+answer is not kept, because the number of clearings has changed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CLEARED = ("works", "replies")
 
 class Cleared(NamedTuple):
     salts: list[bytes]
-    """What stood beside the content and nowhere else."""
+    """Salts that were stored only next to the content."""
     counts: dict[str, int]
 
 
@@ -32,21 +32,21 @@ class _KeptSalt(NamedTuple):
 
 
 def clearing_of(reader: Reader) -> int:
-    """How often what is kept for the tenant was cleared."""
+    """Return how often the tenant's stored answers were cleared."""
     row = get(reader, CLEARINGS, ())
     return 0 if row is None else row.number
 
 
 def hold_answers(tx: Transaction) -> int:
-    """Let nobody clear while an answer is put down; how often it was done."""
+    """Block clearing while an answer is stored; returns how often answers were cleared."""
     tx.do(Lock(("answers",)))
     return clearing_of(tx)
 
 
 def clear_answers(tx: Transaction, users: Collection[str] | None = None) -> Cleared:
-    """Drop the content of answers that are kept for these users or for nobody in particular; None: for anybody.
+    """Drop the content of stored answers for these users and for no particular user; None drops them for everyone.
 
-    A work stays, without what it was asked and what came of it.
+    A work itself stays, without its request and result.
     """
     number = hold_answers(tx)
     works: list[Condition] = [("id", ">=", "")]

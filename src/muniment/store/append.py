@@ -1,11 +1,11 @@
 """Appending to the ledger: the only place where entries are made.
 
 `append` writes drafts in a transaction of its own. `append_in` writes drafts that depend on what the caller's
-transaction has read. `append_batches` writes prepared batches, of any number of users, sessions and runs.
+transaction has read. `append_batches` writes prepared batches of any number of users, sessions and runs.
 
-All three come to the same steps in one transaction: lock the sessions, read the runs, count the entries of their users,
+All three take the same steps in one transaction: lock the sessions, read the runs, count the entries of their users,
 extend the chains, store entries and session heads, then run the projections that listen to these entries. An entry in
-a session and a run that exist takes four statements on SQLite, and one for the lock on PostgreSQL.
+an existing session and run takes four statements on SQLite, and one more for the lock on PostgreSQL.
 """
 
 from __future__ import annotations
@@ -88,25 +88,25 @@ __all__ = [
 ]
 
 Key = tuple[bytes, bytes]
-"""The hash of an idempotency key, and the bytes of the request that it stands for."""
+"""The hash of an idempotency key, and the bytes of the request it identifies."""
 Place = tuple[str, str]
 """A user and a session."""
 
 
 class Admissible(Sealable, Protocol):
-    """A draft that was admitted, in either form: as it was given, or as a load keeps it on disk."""
+    """An admitted draft, either as it was given or as a load keeps it on disk."""
 
     @property
     def body(self) -> dict[str, Any]: ...
     @property
     def event(self) -> Any:
-        """Which event its metadata name; None of most."""
+        """The event named in the metadata, if any."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """New entries of one run with all that is settled before their transaction, so that it can be run again."""
+    """New entries of one run with everything decided before their transaction, so that it can be retried."""
 
     scope: Scope
     opening: Admitted
@@ -117,24 +117,24 @@ class Batch:
     salts: Sequence[bytes]
     keys: Sequence[Key | None]
     chosen: Sequence[str | None]
-    """Where the caller gave an id that was not minted, for errors; None for one that was."""
+    """Ids chosen by the caller, for error messages; None for minted ones."""
     blobs: Mapping[str, BlobRow] = field(default_factory=dict)
-    """By the id of the entry."""
+    """Blobs by entry id."""
     after: str = ""
-    """When the newest item was made that these entries build on; "" if they build on none.
+    """The time of the newest item that these entries build on; "" if none.
 
-    A rebuild reads the ledger by `recorded_at`. What builds on an item of another session, whose clock may be ahead,
-    must therefore be recorded after it.
+    A rebuild reads the ledger by `recorded_at`. An entry that builds on an item of another session, whose clock may be
+    ahead, must therefore be recorded after it.
     """
     repairs: bool = False
-    """May be written to a run that is locked."""
+    """Allow writing to a locked run."""
     expected_seq: int | None = None
     """The number of the session's last entry, if the drafts follow from the session as it was read."""
     is_new_run: bool = False
-    """The run's id was just minted: nothing is there of it."""
+    """The run's id was just minted, so nothing can exist for it yet."""
 
     def without(self, skipped: Iterable[int]) -> Batch:
-        """The same without the entries in these places."""
+        """Return the batch without the entries at these places."""
         left = sorted(set(range(len(self.ids))).difference(skipped))
         ids = [self.ids[place] for place in left]
         return replace(
@@ -157,10 +157,11 @@ def append(
     repairs: bool = False,
     expected_seq: int | None = None,
 ) -> list[LedgerEntry]:
-    """Write the drafts as the next entries of the session, in order, in one transaction; answers their entries.
+    """Write the drafts as the next entries of the session, in order, in one transaction; returns their entries.
 
     With `expected_seq`, only while the session's last entry has that number (0 if it has none); else `StaleState`.
-    Secrets in the drafts are redacted. A run whose compaction failed takes nothing but what `repairs` it (CS-08).
+    Secrets in the drafts are redacted. A run whose compaction failed accepts only entries that repair it (`repairs`,
+    CS-08).
     """
     batch = _prepare(ctx, scope, drafts, opening, ctx.policy.ledger, repairs=repairs, expected_seq=expected_seq)
     try:
@@ -180,11 +181,11 @@ def append_in(
     *,
     repairs: bool = False,
 ) -> list[LedgerEntry]:
-    """Write drafts as the next entries of the session, in the caller's transaction; answers their entries.
+    """Write drafts as the next entries of the session, in the caller's transaction; returns their entries.
 
-    It is for drafts that depend on what the transaction has read. `after` is when the newest item was made that they
-    build on, "" if they build on none (see `Batch.after`). The caller has redacted the drafts: here their ids could not
-    be told from card numbers.
+    Use it for drafts that depend on what the transaction has read. `after` is the time of the newest item that they
+    build on, "" if none (see `Batch.after`). The caller has already redacted the drafts: here their ids could be
+    mistaken for card numbers.
     """
     return _append_one(ctx, tx, prepare_batch(ctx, scope, drafts, opening, after=after, repairs=repairs))
 
@@ -198,7 +199,7 @@ def prepare_batch(
     after: str = "",
     repairs: bool = False,
 ) -> Batch:
-    """Admit and salt drafts that the caller has redacted: all the work on them that needs no transaction."""
+    """Admit and salt drafts that the caller has redacted: all the work that needs no transaction."""
     policy = ctx.policy.ledger.model_copy(update={"redact_secrets": False})
     return _prepare(ctx, scope, drafts, opening, policy, after=after, repairs=repairs)
 
@@ -208,14 +209,14 @@ def append_batches(
 ) -> None:
     """Write prepared batches in the caller's transaction, each behind the chain of its session.
 
-    Their idempotency keys are stored as new ones: the caller has taken out what was written before. `is_load`: the
-    caller indexes what it has appended, or leaves it. `is_wary`: each session is compared with its last entries.
+    Their idempotency keys are stored as new ones: the caller has removed entries that were already written. `is_load`:
+    the caller indexes the appended entries, or not at all. `is_wary`: each session is compared with its last entries.
     """
     _write(ctx, tx, batches, is_load=is_load, is_wary=is_wary)
 
 
 def opening_draft(said: dict[str, Any]) -> EntryDraft:
-    """The `system` entry with which a run starts: what it is for."""
+    """Return the `system` entry that opens a run and states its purpose."""
     return EntryDraft(kind="system", role="system", content="", metadata={"event": RUN_STARTED} | said)
 
 
@@ -249,7 +250,9 @@ def _admit_all(ctx: Context, drafts: Sequence[EntryDraft], policy: LedgerPolicy)
     for place, draft in enumerate(drafts):
         checkpoint()
         try:
-            said_at = None if ctx.timezone is None or now is None else in_zone(draft.ts, ctx.timezone, now)
+            said_at = draft.ts or now
+            if said_at is not None and ctx.timezone is not None:
+                said_at = in_zone(said_at, ctx.timezone)
             admitted.append(admit(draft, policy, said_at))
         except MunimentError as error:
             if len(drafts) > 1 and error.path:
@@ -259,7 +262,7 @@ def _admit_all(ctx: Context, drafts: Sequence[EntryDraft], policy: LedgerPolicy)
 
 
 def _append_one(ctx: Context, tx: Transaction, batch: Batch) -> list[LedgerEntry]:
-    """Write one batch; what was written before under the same idempotency keys is answered and not written again."""
+    """Write one batch; entries already written under the same idempotency keys are returned and not written again."""
     if not any(batch.keys):
         (part,) = _write(ctx, tx, [batch])
         return part.written
@@ -275,7 +278,7 @@ def _append_one(ctx: Context, tx: Transaction, batch: Batch) -> list[LedgerEntry
 
 
 class _Part:
-    """A batch while it is written: its entries with the run's opening before them, if it has none yet."""
+    """A batch while it is written: its entries, preceded by the run's opening if it has none yet."""
 
     __slots__ = ("admitted", "batch", "entries", "ids", "opens", "place", "rows", "salts")
 
@@ -292,7 +295,7 @@ class _Part:
         self.entries: dict[int, LedgerEntry] = {}
 
     def entry(self, place: int) -> LedgerEntry:
-        """The record of an entry that was just sealed."""
+        """Return the record of an entry that was just sealed."""
         made = self.entries.get(place)
         if made is None:
             scope, body = self.batch.scope, self.admitted[place].body
@@ -302,14 +305,14 @@ class _Part:
 
     @property
     def written(self) -> list[LedgerEntry]:
-        """The records of the batch's own entries."""
+        """Return the records of the batch's own entries."""
         return [self.entry(place) for place in range(self.opens, len(self.rows))]
 
 
 def _write(
     ctx: Context, tx: Transaction, batches: Sequence[Batch], *, is_load: bool = False, is_wary: bool = False
 ) -> list[_Part]:
-    """Write the entries of batches that nobody wrote before."""
+    """Write the new entries of batches."""
     _lock_sessions(tx, batches)
     parts = _open_runs(ctx, tx, batches)
     filled = [part for part in parts if part.ids]
@@ -334,7 +337,7 @@ def _write(
 
 
 _READ_BY_ASSISTANT = 64
-"""Entries before an assistant's message that are looked at for a flagged one."""
+"""Number of entries before an assistant's message that are searched for a flagged one."""
 
 
 class _Flags(NamedTuple):
@@ -342,9 +345,9 @@ class _Flags(NamedTuple):
 
 
 def _flag_repeated_orders(tx: Reader, part: _Part) -> None:
-    """Flag messages of an assistant that read like instructions, where the assistant was shown something flagged.
+    """Flag an assistant's messages that read like instructions, where the assistant was shown something flagged.
 
-    Elsewhere its own words are not looked at. What it passes on of a page keeps the flag of that page (LG-08).
+    Its own words are not checked otherwise. Text it passes on from a page keeps that page's flag (LG-08).
     """
     admitted = list(part.admitted)
     is_suspect = None
@@ -367,7 +370,7 @@ def _holds_flagged(tx: Reader, place: Place) -> bool:
 
 
 def _lock_sessions(tx: Transaction, batches: Sequence[Batch]) -> None:
-    """Sessions are locked by the names of their users, those of corpora and banks last."""
+    """Lock sessions in the order of their users' names, with corpora and banks last."""
     if len(batches) == 1:
         scope = batches[0].scope
         tx.do(Lock(("session", scope.user_id, scope.session_id)))
@@ -378,7 +381,7 @@ def _lock_sessions(tx: Transaction, batches: Sequence[Batch]) -> None:
 
 
 def _open_runs(ctx: Context, tx: Transaction, batches: Sequence[Batch]) -> list[_Part]:
-    """Refuse runs that have ended, are locked or are of another scope; open those that have not begun."""
+    """Refuse runs that have ended, are locked or belong to another scope; open those that have not begun."""
     runs = _read_runs(tx, batches)
     opened: dict[str, Scope] = {}
     parts: list[_Part] = []
@@ -396,7 +399,7 @@ def _open_runs(ctx: Context, tx: Transaction, batches: Sequence[Batch]) -> list[
 
 
 class _Run(NamedTuple):
-    """As much of a run as decides whether it takes entries."""
+    """The part of a run that decides whether it accepts entries."""
 
     id: str
     kind: str
@@ -432,7 +435,7 @@ def _check_open(reader: Reader, run: _Run, batch: Batch) -> None:
 
 
 def _count_entries(tx: Transaction, parts: Sequence[_Part]) -> list[UserRow]:
-    """Count the new entries and keys in their users' rows, which are held from now on; answers the rows."""
+    """Count the new entries and keys in their users' rows, which stay locked from here on; returns the rows."""
     entries: dict[str, int] = {}
     keys: dict[str, int] = {}
     for part in parts:
@@ -445,15 +448,15 @@ def _count_entries(tx: Transaction, parts: Sequence[_Part]) -> list[UserRow]:
 
 
 def lock_users(tx: Transaction, *user_ids: str) -> None:
-    """Hold the rows of users until the transaction ends, for a caller that appends to several of them one by one."""
+    """Lock the rows of users until the transaction ends, for a caller that appends to several of them one by one."""
     held = [UserRow(user_id, 0, 0, 0, 0) for user_id in sorted(set(user_ids), key=lock_rank)]
     advance(tx, USERS, held)
 
 
 def number_entries(tx: Transaction, rows: Sequence[EntryRow]) -> tuple[list[EntryRow], list[UserRow]]:
-    """Number imported entries, in the order in which they are written, behind those that their users have.
+    """Number imported entries, in the order in which they are written, after those that their users have.
 
-    Answers the entries, and the rows of their users as they are now.
+    Returns the entries and the current rows of their users.
     """
     added: dict[str, int] = {}
     for row in rows:
@@ -474,7 +477,7 @@ ENDS_MAX = 4096
 
 
 class _KnownEnds:
-    """Ends of sessions that this process wrote: one that the store still has is not read again. Thread-safe."""
+    """Ends of sessions that this process wrote: an unchanged one is not read again. Thread-safe."""
 
     def __init__(self) -> None:
         self._ends: OrderedDict[tuple[str, Place], Head] = OrderedDict()
@@ -499,10 +502,10 @@ class _KnownEnds:
 def _extend_chains(
     ctx: Context, tx: Transaction, parts: Sequence[_Part], last: dict[str, int], *, is_wary: bool
 ) -> None:
-    """Seal the entries behind their sessions, and move the heads of these.
+    """Seal the entries behind their sessions, and move the session heads.
 
-    An entry alone is sealed behind the end that this process knows. If the session has another one by now, nothing is
-    changed, and it is sealed again behind that.
+    A single entry is sealed behind the end this process knows. If the session has moved on, nothing is changed and the
+    entry is sealed again behind the new end.
     """
     known = ctx.cache(_KnownEnds)
     tenant_id = parts[0].batch.scope.tenant_id
@@ -553,7 +556,7 @@ def _check_seq(batch: Batch, seq: int) -> None:
 
 
 def _recorded_now(ctx: Context, head: str, after: str) -> str:
-    """The clock's reading, held if it stepped back a little, refused if it stepped back far."""
+    """Return the current time, held if the clock stepped back a little, refused if it stepped back far."""
     now = ctx.clock()
     text = format_instant(now)
     last = max(head, after)
@@ -572,7 +575,7 @@ def _recorded_now(ctx: Context, head: str, after: str) -> str:
 def _read_sessions(
     ctx: Context, reader: Reader, tenant_id: str, places: Iterable[Place], *, is_wary: bool
 ) -> dict[Place, SessionRow | None]:
-    """The rows of sessions, None for a new one; raises `StoreDamaged` if one does not end where its row says."""
+    """Read the rows of sessions, None for a new one; raises `StoreDamaged` if one does not end where its row claims."""
     ordered = sorted(places)
     if len(ordered) == 1:
         row = get(reader, SESSIONS, ordered[0])
@@ -596,7 +599,7 @@ class _End(NamedTuple):
 
 
 def _odd_sessions(reader: Reader, sessions: Mapping[Place, SessionRow]) -> list[Place]:
-    """Those of these sessions whose last entry is missing, is another one, or has one behind it."""
+    """Return the sessions whose last entry is missing, differs from the head, or is followed by another."""
     ends = {(*place, row.head_seq): row for place, row in sessions.items() if row.head_seq}
     behind = [(*place, row.head_seq + 1) for place, row in sessions.items()]
     odd: dict[Place, None] = {}
@@ -608,7 +611,7 @@ def _odd_sessions(reader: Reader, sessions: Mapping[Place, SessionRow]) -> list[
 
 
 def session_head(ctx: Context, reader: Reader, scope: Scope) -> Head | None:
-    """The end of the session's chain, which the next entry follows; None of a session that is new."""
+    """Return the end of the session's chain, which the next entry follows; None for a new session."""
     place = (scope.user_id, scope.session_id)
     row = get(reader, SESSIONS, place)
     _check_end(ctx, reader, scope.tenant_id, place, row)
@@ -616,7 +619,9 @@ def session_head(ctx: Context, reader: Reader, scope: Scope) -> Head | None:
 
 
 def _check_end(ctx: Context, reader: Reader, tenant_id: str, place: Place, session: SessionRow | None) -> None:
-    """The session's last entry is its head; a session without a row has no entries. Raises `StoreDamaged`."""
+    """Check that the session's last entry is its head, and that a session without a row has no entries. Raises
+    `StoreDamaged`.
+    """
     head = None if session is None else head_of(session)
     if head is not None and ctx.cache(_KnownEnds).get(tenant_id, place) == head:
         return
@@ -665,7 +670,7 @@ def _store_sessions(
 
 
 def enter_tenant(tx: Transaction, created_at: str) -> None:
-    """The tenant's first session enters it. Put, since two first sessions may come at once."""
+    """Register the tenant with its first session. Uses put, since two first sessions may arrive at once."""
     if get(tx, TENANTS, ()) is None:
         put(tx, TENANTS, [TenantRow(created_at)])
 
@@ -674,9 +679,9 @@ def enter_tenant(tx: Transaction, created_at: str) -> None:
 
 
 def _check_ids(tx: Transaction, parts: Sequence[_Part]) -> None:
-    """Ids that callers chose are free: neither an event nor an item of the tenant has or had them (X-09).
+    """Check that caller-chosen ids are free: no event or item of the tenant has or had them (X-09).
 
-    A minted id is never taken. Whoever makes an item locks its id, too.
+    A minted id is never taken. Code that makes an item locks its id too.
     """
     chosen: dict[str, str] = {}
     for part in parts:
@@ -756,7 +761,7 @@ def _project(ctx: Context, tx: Transaction, parts: Sequence[_Part]) -> None:
 
 
 def check_pinned(run: Item, opening: Admitted) -> None:
-    """What a run is for was said when it started, and never changes (CS-05)."""
+    """Check that a run's purpose is unchanged: it is set when the run starts (CS-05)."""
     named = _pinned(opening)
     if not named or run.body is None:
         return
@@ -790,7 +795,7 @@ def locked(run: Item) -> RunLocked:
 
 
 def check_run(run: Item, scope: Scope) -> None:
-    """A run id stands for one run of one scope."""
+    """Check that a run id belongs to one run of one scope."""
     _check_scope(run, scope)
 
 
@@ -808,14 +813,14 @@ def _run_taken(scope: Scope) -> DuplicateId:
 
 
 def key_of(scope: Scope, draft: EntryDraft) -> Key | None:
-    """The hash of a draft's idempotency key and the request it stands for; None if it has no key."""
+    """Return the hash of a draft's idempotency key and the request it identifies; None if it has no key."""
     if draft.idempotency_key is None:
         return None
     return key_named(draft, scope.tenant_id, scope.user_id, scope.agent_id, scope.session_id)
 
 
 def key_named(draft: EntryDraft, tenant_id: str, user_id: str, agent_id: str, session_id: str) -> Key:
-    """The hash of the key that a draft has, and the request it stands for, under these names."""
+    """Return the hash of the draft's key and the request it identifies, under these names."""
     request = draft.model_dump(mode="json", exclude={"idempotency_key", "cited"}, exclude_defaults=True)
     request["scope"] = [session_id, agent_id]
     # Never the bare digest of the key: a caller may well use the content, or its hash, as the key (LG-07).
@@ -824,12 +829,12 @@ def key_named(draft: EntryDraft, tenant_id: str, user_id: str, agent_id: str, se
 
 
 def number_of_key(key_hash: bytes, entry_id: str) -> int:
-    """A number for an idempotency key and its entry, 32 bits long: a user's row has the sum of them."""
+    """Return a 32-bit number for an idempotency key and its entry; a user's row holds the sum of these."""
     return int.from_bytes(digest(key_hash + entry_id.encode())[:4], "big")
 
 
 def put_keys(tx: Transaction, rows: Sequence[IdempotencyKeyRow]) -> None:
-    """Keep new keys of entries that are there already, and add them up in the rows of their users."""
+    """Store new keys of existing entries, and add them to the sums in the rows of their users."""
     if rows:
         insert(tx, IDEMPOTENCY_KEYS, rows)
         added: dict[str, int] = {}
@@ -839,7 +844,7 @@ def put_keys(tx: Transaction, rows: Sequence[IdempotencyKeyRow]) -> None:
 
 
 def written_before(tx: Transaction, batch: Batch) -> dict[int, LedgerEntry]:
-    """By place, the entries that earlier calls wrote under the same idempotency keys, which are locked from now on."""
+    """Return, by place, the entries written earlier under the same idempotency keys, which stay locked from here on."""
     user_id, tenant_id = batch.scope.user_id, batch.scope.tenant_id
     tx.do(LockAll([("idempotency", user_id, named) for named in sorted({key[0].hex() for key in batch.keys if key})]))
     found: dict[int, LedgerEntry] = {}
@@ -874,7 +879,7 @@ def written_before(tx: Transaction, batch: Batch) -> dict[int, LedgerEntry]:
 
 
 class KeyMatch(NamedTuple):
-    """What was written under a draft's key: nothing, the same, something else, or what was forgotten since."""
+    """The entry found under a draft's key: none, an equal one, a different one, or one forgotten since."""
 
     entry_id: str | None
     is_same: bool
@@ -886,7 +891,7 @@ class _Salted(NamedTuple):
 
 
 def match_keys(reader: Reader, scope: Scope, drafts: Sequence[EntryDraft]) -> list[KeyMatch]:
-    """Draft by draft, what its key was used for; in a few reads, however many there are."""
+    """Match each draft against earlier uses of its key, in a fixed number of reads."""
     keys = [key_of(scope, draft) for draft in drafts]
     hashes = [(scope.user_id, key[0]) for key in keys if key is not None]
     by = ("user_id", "key_hash")
@@ -900,6 +905,6 @@ def _match(key: Key | None, row: IdempotencyKeyRow | None, salts: dict[str, byte
     if key is None or row is None:
         return KeyMatch(None, is_same=False)
     salt = salts.get(row.entry_id)
-    if row.request_hash is None or salt is None:  # forgotten: nobody can tell any more
+    if row.request_hash is None or salt is None:  # forgotten: no longer verifiable
         return KeyMatch(row.entry_id, is_same=True)
     return KeyMatch(row.entry_id, is_same=row.request_hash == salted_digest(salt, key[1]))

@@ -1,7 +1,7 @@
-"""Blocks of an index in storage: appended, merged as they grow, made anew by a forget.
+"""Blocks of an index in storage: appended, merged as they grow, rewritten by a forget.
 
-A place (a table and the values that lead its key) holds blocks over consecutive numbers. Levels never rise from left to
-right and no level has `FANOUT` blocks, so a place of n turns has about FANOUT · log(n) blocks and a turn is
+A place (a table and the leading values of its key) holds blocks over consecutive numbers. Levels never rise from left
+to right and no level has `FANOUT` blocks, so a place of n turns has about FANOUT · log(n) blocks and a turn is
 rewritten log(n) times. A block never changes under its digest.
 """
 
@@ -38,7 +38,7 @@ class Codec(Protocol[B]):
 
 
 class BlockScope(NamedTuple):
-    """A table, and the values that lead the key of the blocks of one kind and owner."""
+    """A table, and the leading key values of the blocks of one kind and owner."""
 
     table: str
     prefix: tuple[tuple[str, str], ...]
@@ -82,7 +82,7 @@ def list_blocks(reader: Reader, place: BlockScope) -> list[Listed]:
 
 
 def read_data(reader: Reader, place: BlockScope, listed: Sequence[Listed]) -> list[bytes]:
-    """The encoded blocks, each of which is what its digest says: a block that was altered points anywhere."""
+    """Read the encoded blocks, checking each against its digest: an altered block could point anywhere."""
     where: tuple[Condition, ...] = (*place.where, ("first", "in", tuple(entry.first for entry in listed)))
     found = [row.data for row in select(reader, table(place.table), where, into=_BlockData, order=place.order)]
     for entry, data in zip(listed, found, strict=True):
@@ -99,7 +99,7 @@ def _damaged(place: BlockScope, at: int) -> StoreDamaged:
 
 
 def _digest(data: bytes) -> bytes:
-    """What an encoded block is known by."""
+    """Return the digest that identifies an encoded block."""
     return digest(data)[:16]
 
 
@@ -116,7 +116,7 @@ def _level(count: int) -> int:
 
 
 def append_block(tx: Transaction, place: BlockScope, codec: Codec[B], block: B) -> None:
-    """Add a block at the end; where that makes `FANOUT` of a level, or follows smaller ones, merge them with it."""
+    """Add a block at the end; where that fills a level to `FANOUT`, or follows smaller blocks, merge them with it."""
     listed = list_blocks(tx, place)
     count = codec.size(block)
     taken, level = _to_merge(listed, count)
@@ -132,7 +132,7 @@ def append_block(tx: Transaction, place: BlockScope, codec: Codec[B], block: B) 
 
 
 def _to_merge(listed: Sequence[Listed], count: int) -> tuple[int, int]:
-    """How many of the last blocks go into one of so many turns that is put behind them, and the level it has then."""
+    """Return how many of the last blocks to merge with a new one of this many turns, and the resulting level."""
     taken, level = 0, _level(count)
     while True:
         run = 0
@@ -147,7 +147,7 @@ def _to_merge(listed: Sequence[Listed], count: int) -> tuple[int, int]:
 
 
 def drop_from_blocks(tx: Transaction, place: BlockScope, codec: Codec[B], lost: Set[str]) -> int:
-    """Make anew, without these subjects, every block that holds one; answers how many blocks changed."""
+    """Rewrite, without these subjects, every block that holds one; returns how many blocks changed."""
     changed = 0
     for entry in list_blocks(tx, place):
         (data,) = read_data(tx, place, [entry])

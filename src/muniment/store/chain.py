@@ -5,11 +5,11 @@
     header       = ["muniment.entry.v1", tenant_id, user_id, agent_id, session_id, run_id,
                     id, seq, ts, recorded_at, kind, role, trust, flags]
 
-The header covers the body only through the salted hash, so an entry whose body and salt were erased still
-holds its place in the chain.
+The header covers the body only through the salted hash, so an entry whose body and salt were erased still keeps its
+place in the chain.
 
-A row's own hashes say that it was not altered. They do not say that nobody left one out or put another in its place:
-its neighbours do, and at the end of a session its head.
+A row's own hashes prove that it was not altered. Its neighbours, and at the end of a session its head, prove that no
+row was left out or replaced.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Head:
 
 
 class Sealable(Protocol):
-    """What an entry is made of besides its place, its id and its salt."""
+    """The fields of an entry apart from its place, id and salt."""
 
     @property
     def kind(self) -> str: ...
@@ -78,36 +78,36 @@ class Sealable(Protocol):
 
 
 def genesis(tenant_id: str, user_id: str, session_id: str) -> Head:
-    """What the first entry points back to: the session's own name, so that no chain can be moved to another."""
+    """Return the head before the first entry, derived from the session's name so that no chain can be moved."""
     return Head(0, digest(canonical_bytes(["muniment.session.v1", tenant_id, user_id, session_id])), "")
 
 
 def head_of(session: SessionRow) -> Head:
-    """The end of a session's chain as its own row has it."""
+    """Return the end of a session's chain according to its row."""
     return Head(session.head_seq, session.head_hash, session.head_recorded_at)
 
 
 def head_after(entry: EntryRow) -> Head:
-    """The end of a chain whose last entry this is."""
+    """Return the end of a chain whose last entry is this one."""
     return Head(entry.seq, entry.hash, entry.recorded_at)
 
 
 @remembered(256)
 def _header_start(tenant_id: str, user_id: str, agent_id: str, session_id: str, run_id: str) -> str:
-    """The canonical text of a header up to the run's id: what all entries of a run share, written once for all."""
+    """Return the canonical text of a header up to the run's id, which all entries of a run share."""
     return canonical_text(["muniment.entry.v1", tenant_id, user_id, agent_id, session_id, run_id])[:-1]
 
 
 @remembered(256)
 def _header_end(kind: str, role: str, trust: str, flags: str) -> str:
-    """The canonical text of a header from the kind on: few entries differ in it."""
+    """Return the canonical text of a header from the kind on: few entries differ in it."""
     return canonical_text([kind, role, trust, flags])[1:]
 
 
 def header_hash(tenant_id: str, row: EntryRow) -> bytes:
-    """Compute the `hash` of an entry's row anew, from its other columns.
+    """Compute the `hash` of an entry's row from its other columns.
 
-    A row whose stored `hash` is another one was altered: in its header, its content hash or its `prev_hash`.
+    A row whose stored `hash` differs was altered: in its header, its content hash or its `prev_hash`.
     """
     header_start = _header_start(tenant_id, row.user_id, row.agent_id, row.session_id, row.run_id)
     header_end = _header_end(row.kind, row.role, row.trust, row.flags)
@@ -127,9 +127,9 @@ def seal(
     recorded_at: str,
     last_n: int = 0,
 ) -> tuple[list[EntryRow], Head]:
-    """Extend the chain from `head` by the admitted drafts; the rows of `entries`, and the new head.
+    """Extend the chain from `head` by the admitted drafts; returns the rows of `entries` and the new head.
 
-    `last_n` is the number that the user's last entry has among the user's own.
+    `last_n` is the per-user number of the user's last entry.
     """
     rows: list[EntryRow] = []
     where = (scope.user_id, scope.agent_id, scope.session_id, scope.run_id)
@@ -151,7 +151,7 @@ def seal(
 
 
 def link_fault(tenant_id: str, row: EntryRow, previous: Head) -> str | None:
-    """What is wrong with this row as the successor of `previous`; None where the link holds."""
+    """Return what is wrong with this row as the successor of `previous`, or None if the link holds."""
     if row.seq != previous.seq + 1:
         return f"expected seq {previous.seq + 1}, found {row.seq!r}"
     if row.prev_hash != previous.hash:
@@ -174,7 +174,7 @@ def link_fault(tenant_id: str, row: EntryRow, previous: Head) -> str | None:
 
 
 class Linked(NamedTuple):
-    """Where an entry stands: its session and number, its hash and that of the entry before it."""
+    """The chain position of an entry: its session and number, its hash and that of the entry before it."""
 
     id: str
     user_id: str
@@ -185,12 +185,12 @@ class Linked(NamedTuple):
 
 
 def check_place(reader: Reader, tenant_id: str, row: EntryRow | Linked) -> None:
-    """The entry follows the one before it, and the one after it follows it; the last one is the session's head."""
+    """Check that an entry links to its neighbours; the last one must be the session's head."""
     check_places(reader, tenant_id, (row,))
 
 
 def check_places(reader: Reader, tenant_id: str, rows: Iterable[EntryRow | Linked]) -> None:
-    """`check_place` of several."""
+    """Check several entries with `check_place`."""
     cited = {_place(row): row for row in rows}
     known = _beside(reader, cited)
     for (user_id, session_id, seq), row in cited.items():
@@ -208,7 +208,7 @@ def _place(row: EntryRow | Linked) -> _Place:
 
 
 def _beside(reader: Reader, cited: Mapping[_Place, EntryRow | Linked]) -> dict[_Place, EntryRow | Linked]:
-    """These entries and their neighbours; the neighbours that are not among them are asked for at once."""
+    """Return these entries and their neighbours, reading missing neighbours in one query."""
     sides = [(user_id, session_id, seq + way) for user_id, session_id, seq in cited for way in (-1, 1) if seq + way]
     asked = [place for place in dict.fromkeys(sides) if place not in cited]
     found = find(reader, ENTRIES, ("user_id", "session_id", "seq"), asked, into=Linked)
@@ -229,10 +229,10 @@ def _is_before(reader: Reader, row: EntryRow | Linked, after: EntryRow | Linked 
 
 
 class ChainWalk:
-    """Entries as they come, session by session, in order: none may be missing between them, nor at the end."""
+    """A walk over entries session by session, in order: none may be missing between them, nor at the end."""
 
     def __init__(self, tenant_id: str, begun: tuple[str, str, int] | None = None) -> None:
-        """`begun` is the user, session and number of an entry that was seen before, and whose hash nobody knows now."""
+        """Start after `begun`: the user, session and number of an entry seen earlier, whose hash is not known now."""
         self._tenant_id = tenant_id
         self._session: tuple[str, str] | None = None if begun is None else begun[:2]
         self._head: Head | None = None
@@ -249,7 +249,7 @@ class ChainWalk:
         self._head, self._seq = head_after(row), row.seq
 
     def end(self, reader: Reader) -> None:
-        """The session that was walked last ends in its head."""
+        """Check that the last session walked ends in its head."""
         if self._session is None or self._head is None:
             return
         there = get(reader, SESSIONS, self._session)
@@ -288,7 +288,7 @@ class _End(NamedTuple):
 
 
 def damaged_session(session: SessionEnds) -> StoreDamaged:
-    """The error for a session whose row is not as it was written."""
+    """Return the error for a session whose row was altered."""
     return StoreDamaged(
         f"the session {session.session_id!r:.80} is not as it was written: its row was altered",
         details={"session_id": session.session_id},
@@ -296,7 +296,7 @@ def damaged_session(session: SessionEnds) -> StoreDamaged:
 
 
 def check_session(reader: Reader, session: SessionEnds) -> None:
-    """Hold the row of a session against its first entry, which says when it began, and its last one, its head."""
+    """Compare a session's row with its first entry, which gives its beginning, and its last one, its head."""
     where: tuple[Condition, ...] = (
         ("user_id", "=", session.user_id),
         ("session_id", "=", session.session_id),
@@ -323,7 +323,7 @@ class _SessionName(NamedTuple):
 
 
 def check_sessions(reader: Reader, where: tuple[Condition, ...]) -> None:
-    """Raise if entries of a scope have no session row: a dump without it would be a part, and not say so."""
+    """Raise if entries of a scope have no session row: a dump without it would be silently incomplete."""
     places = stream(reader, ENTRIES, where, into=_SessionName, order=("user_id", "session_id", "seq"))
     for place, _ in groupby(places):
         if get(reader, SESSIONS, place) is None:
@@ -361,5 +361,5 @@ def blob_fault(reader: Reader, row: EntryRow) -> str | None:
 
 
 def damaged_entry(entry_id: Any, why: str) -> StoreDamaged:
-    """The error for an entry that is not as it was written."""
+    """Return the error for an entry that was altered."""
     return StoreDamaged(f"the event {entry_id!r:.80} is not as it was written: {why}", details={"id": str(entry_id)})

@@ -1,5 +1,5 @@
-"""What changed in a user's scope after a position: found by where sessions end and by the newest items, never by a walk
-over what is there. Tells ids and kinds; content is read where it always is.
+"""Changes in a user's scope after a position, found from session ends and the newest items rather than a full scan.
+Yields ids and kinds; content is read elsewhere.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from muniment.store.reports import Appended, Built, Changes
 __all__ = ["begin", "changes_after", "look", "whose"]
 
 ENTRIES_MAX = 256
-"""Entries that one answer names, at most; then it says that there are more."""
+"""Maximum number of entries named in one answer; it then reports that there are more."""
 _RUN_KINDS = ("system", "state_patch")
-"""Kinds of entries in which a run speaks of itself, and says of what."""
+"""Kinds of entries in which a run reports its own events."""
 
 
 def whose(tenant_id: str, user_id: str) -> Who:
-    """The user whose changes are asked for, where there can be one of that name."""
+    """Return the user whose changes are requested, if a user of that name can exist."""
     names = {"tenant_id": tenant_id, "user_id": user_id}
     scope = UserScope.of_given(names, "not a valid scope")
     if is_reserved(scope.user_id):
@@ -51,12 +51,12 @@ def whose(tenant_id: str, user_id: str) -> Who:
 
 
 def changes_after(ctx: Context, who: Who, position: str | None) -> Changes:
-    """What was committed after the position; without one, where things are now."""
+    """Return what was committed after the position; without one, the current position."""
     return ctx.engine.read(who.tenant_id, lambda reader: begin(reader, who, position)[1])
 
 
 def begin(reader: Reader, who: Who, position: str | None) -> tuple[Standpoint, Changes]:
-    """Take up at a position, or here."""
+    """Start at a position, or at the current one."""
     if position is None:
         here = stand(reader, who)
         return here, _changes(who, here, {})
@@ -65,7 +65,7 @@ def begin(reader: Reader, who: Who, position: str | None) -> tuple[Standpoint, C
 
 
 def look(reader: Reader, who: Who, at: Standpoint) -> tuple[Standpoint, Changes]:
-    """What there is beyond a standpoint, and the standpoint after that."""
+    """Return the changes after a position, and the next position."""
     heads, found = dict(at.heads), list[Appended]()
     room = ENTRIES_MAX
     is_more = False
@@ -98,7 +98,7 @@ def look(reader: Reader, who: Who, at: Standpoint) -> tuple[Standpoint, Changes]
 
 
 def _reset(reader: Reader, who: Who) -> tuple[Standpoint, Changes]:
-    """Where things are now, for somebody who cannot be told what came before."""
+    """Return the current position for a caller whose own position can no longer be continued."""
     here = stand(reader, who)
     return here, _changes(who, here, {"reset": True})
 
@@ -144,7 +144,7 @@ class _Content(NamedTuple):
 
 
 def _names(reader: Reader, name: tuple[str, str], entries: list[_NewEntry]) -> dict[int, str]:
-    """What the entries in which a run speaks of itself are called, by their numbers."""
+    """Return the event names of a run's own entries, by their numbers."""
     if not any(entry.kind in _RUN_KINDS for entry in entries):
         return {}
     where: tuple[Condition, ...] = (
@@ -160,7 +160,7 @@ def _names(reader: Reader, name: tuple[str, str], entries: list[_NewEntry]) -> d
 
 
 def _new_builds(reader: Reader, who: Who, tail: Tail) -> tuple[Tail, list[TailItem]]:
-    """Builds that were not there before, oldest first."""
+    """Return new builds, oldest first."""
     items = read_tail(reader, builds_where(who))
     new = [item for item in reversed(items) if item.key not in tail.newest]
     return Tail(tail.count + len(new), frozenset(item.key for item in items)), new
@@ -168,11 +168,11 @@ def _new_builds(reader: Reader, who: Who, tail: Tail) -> tuple[Tail, list[TailIt
 
 class _Unseen(NamedTuple):
     shared: frozenset[tuple[str, str, int]]
-    """The newest receipts in the list of all."""
+    """The newest receipts in the shared list."""
     named: list[TailItem]
-    """The user's own that were not there before."""
+    """The user's own new items."""
     unseen: list[TailItem]
-    """Those in the list of all that were not looked at yet."""
+    """Items of the shared list that were not examined yet."""
 
 
 def _unseen_receipts(reader: Reader, who: Who, tail: Tail) -> _Unseen:

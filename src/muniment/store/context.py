@@ -1,4 +1,4 @@
-"""What every use case is handed: the store, the policy, the time, fresh ids, what is derived, the caches."""
+"""The context every use case receives: store, policy, clock, ids, derivations and caches."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ class Cache(Protocol):
     """Something held in memory between calls, and never the only copy. Thread-safe."""
 
     def clear(self, tenant_id: str | None = None) -> None:
-        """Let go of what is held for a tenant, or of everything."""
+        """Drop what is cached for a tenant, or everything."""
         ...
 
 
 class Noticing(Protocol):
-    """Something that is told of sessions in which turns were written, and does what is to be done in its own thread."""
+    """A background reader, notified of sessions with new turns, that works in its own thread."""
 
     def notice(self, scope: Scope, model: Any) -> None:
-        """Turns of this session are written, for this model to read."""
+        """Turns of this session are written and await this model."""
         ...
 
     @property
     def report(self) -> Any:
-        """What it has done so far."""
+        """Report what was done so far."""
         ...
 
     def stop(self) -> None:
@@ -63,7 +63,7 @@ FOLLOWED_MAX = 4_096
 
 
 class Embedding(Protocol):
-    """Something that is told of users who wait for vectors, and makes them in its own thread."""
+    """A background embedder, notified of users who wait for vectors, that works in its own thread."""
 
     def notice(self, tenant_id: str, user_id: str) -> None:
         """Entries of this user have no vectors yet."""
@@ -75,7 +75,7 @@ class Embedding(Protocol):
 
 
 class Listeners:
-    """Which projections want to see an entry, in the order in which they are declared."""
+    """The projections that listen for an entry, in the order in which they are declared."""
 
     def __init__(self, kinds: Mapping[str, Derivation]) -> None:
         self._kinds = kinds
@@ -86,7 +86,7 @@ class Listeners:
         return self.named(entry.kind, entry.metadata.get("event"))
 
     def named(self, kind: str, event: object) -> tuple[Project, ...]:
-        """Those that want to see an entry of a kind whose metadata name an event, or none."""
+        """Return those that listen for an entry of this kind whose metadata names this event, or none."""
         key = (kind, event if isinstance(event, str) and event in self._events else None)
         if key not in self._heard:
             self._heard[key] = tuple(
@@ -98,7 +98,7 @@ class Listeners:
 
 
 class Context:
-    """Set once, when the store is opened. What not every process needs is fetched when it is first asked for."""
+    """The parts of an open store, set once. Parts that not every process needs are loaded on first use."""
 
     def __init__(
         self,
@@ -125,66 +125,66 @@ class Context:
             self.policy = policy
         self.clock = clock
         self.timezone = timezone
-        """Where people are of whose times no offset is known; None for UTC."""
+        """The time zone of people whose times have no known offset; None for UTC."""
         self.ids = ids
         self.embedder = embedder
-        """What turns text into vectors; None for search by words alone."""
+        """Turns text into vectors; None for search by words alone."""
         self.grader = grader
-        """What a verification asks where its caller gives no grader."""
+        """The grader of a verification whose caller gives none."""
         self.extract_model = extract_model
-        """What reads pending turns where their caller gives no model."""
+        """The model that reads pending turns where the caller gives none."""
         self.embedding: Embedding | None = None
-        """What makes vectors behind the calls that write, where something does."""
+        """Makes vectors in the background of writing calls, if enabled."""
         self.background: Noticing | None = None
-        """What reads turns behind the calls that write them, where something does."""
+        """Reads turns in the background of the calls that write them, if enabled."""
         self.lessons = lessons
-        """What writes lessons of judged runs where their caller names nobody."""
+        """Writes lessons of judged runs where the caller names nothing else."""
         self.proof_key = proof_key
-        """What proofs of builds and receipts are made with; None where anybody may make them."""
+        """The key for proofs of builds and receipts; None where proofs are not keyed."""
         self.spans = spans
-        """What tells OpenTelemetry of what is asked; None where it is told nothing."""
+        """OpenTelemetry spans for memory operations; None if tracing is off."""
         if counter is not None:
             self.counter = counter
         self._load_derived = derived
         self.tails = Tails()
-        """The users whose entries were appended here and wait for their index."""
+        """The users whose entries were appended here and await indexing."""
         self._caches: dict[type[Cache], Cache] = {}
         self._lock = threading.Lock()
 
     @property
     def may_have_hooks(self) -> bool:
-        """Whether hooks of coding agents may write here, which are processes of their own."""
+        """Return whether hooks of coding agents, which run in their own processes, may write to this store."""
         return self.engine.is_shared_between_processes
 
     @cached_property
     def policy(self) -> Policy:
-        """The default, where no other was given: a hundred classes, which a search has no need of."""
+        """Return the policy, loading the default if none was given: its hundred classes are not needed for a search."""
         from muniment.core.policy import Policy
 
         return Policy.model_construct()
 
     @property
     def indexes_turns(self) -> bool:
-        """Whether turns are indexed, without the rest of a policy that was not given."""
+        """Return whether turns are indexed, without loading the rest of a default policy."""
         given = self.__dict__.get("policy")
         return True if given is None else bool(given.ledger.index_turns)
 
     @property
     def recall_policy(self) -> RecallPolicy:
-        """`policy.recall`, without the rest of a policy that was not given."""
+        """Return `policy.recall` without loading the rest of a default policy."""
         given = self.__dict__.get("policy")
         return _DEFAULT_RECALL if given is None else given.recall
 
     @cached_property
     def counter(self) -> TokenCounter:
-        """What counts tokens."""
+        """Return the token counter."""
         from muniment.core.outside.token_counters import load_token_counter
 
         return load_token_counter()
 
     @cached_property
     def derived(self) -> Derived:
-        """What the rooms derive from the ledger."""
+        """Return the derivations of the rooms."""
         return self._load_derived()
 
     @cached_property
@@ -192,11 +192,11 @@ class Context:
         return Listeners(self.derivations)
 
     def listeners(self, entry: LedgerEntry) -> tuple[Project, ...]:
-        """The projections that want to see an entry, in the order in which they are declared."""
+        """Return the projections that listen for an entry, in the order in which they are declared."""
         return self._listeners.of(entry)
 
     def hears(self, kind: str, event: object) -> bool:
-        """Does a projection want to see an entry of this kind, whose metadata name this event?"""
+        """Return whether a projection listens for an entry of this kind whose metadata names this event."""
         return bool(self._listeners.named(kind, event))
 
     @property
@@ -204,7 +204,7 @@ class Context:
         return self.derived.kinds
 
     def cache(self, kind: type[CacheT], make: Callable[[], CacheT] | None = None) -> CacheT:
-        """The one cache of this kind, made when it is first asked for. The room that owns it says what it holds."""
+        """Return the one cache of this kind, made on first use. The room that owns it defines its content."""
         found = self._caches.get(kind)
         if found is None:
             with self._lock:
@@ -214,19 +214,19 @@ class Context:
         return cast("CacheT", found)
 
     def write(self, tenant_id: str, work: Callable[[Transaction], R]) -> R:
-        """Do work that appends to the ledger in one transaction, then index the users whose tails it made too long."""
+        """Append to the ledger in one transaction, then index the users whose unindexed tails grew too long."""
         answer = self.engine.write(tenant_id, work)
         for owner in self.tails.take_due():
             self._index(*owner)
         return answer
 
     def index_tails(self, entries_max: int | None = None) -> None:
-        """Index what this process has appended, of every user; `entries_max` entries of each at most."""
+        """Index what this process has appended, for every user; at most `entries_max` entries of each."""
         for owner in self.tails.take_all():
             self._index(*owner, entries_max)
 
     def close(self) -> None:
-        """End what goes on in the background, index what was appended here, then release the store."""
+        """Stop background work, index what was appended here, then release the store."""
         for each in (self.background, self.embedding):
             if each is not None:
                 each.stop()
@@ -234,26 +234,28 @@ class Context:
         self.engine.close()
 
     def _index(self, tenant_id: str, user_id: str, entries_max: int | None = FOLLOWED_MAX) -> None:
-        """Index the words of a part of a user's tail. The entries are acknowledged, and searches read them from the
-        ledger: a store that fails now is told to whoever asks it next."""
+        """Index the words of a part of a user's tail. The entries are already acknowledged, and searches read them from
+        the ledger: a storage failure here surfaces in the next call.
+        """
         with suppress(StorageFailure, StoreDamaged), cancellable(None):
             self.derived.index.follow(self, tenant_id, user_id, entries_max=entries_max, embeds=False)
 
     def note_tails(self, tenant_id: str, *users: UserRow) -> None:
-        """Remember whose entries were appended: their words wait to be indexed, their vectors to be made."""
+        """Remember whose entries were appended: they await word indexing and vectors."""
         self.tails.note(tenant_id, *users)
         self.note_vectors(tenant_id, *users)
 
     def note_vectors(self, tenant_id: str, *users: UserRow) -> None:
-        """Have the vectors of these users made in the background, where something does so."""
+        """Have the vectors of these users made in the background, if enabled."""
         if self.embedding is not None:
             for user in users:
                 if 0 < user.tail - user.embedded <= FOLLOWED_MAX:
                     self.embedding.notice(tenant_id, user.user_id)
 
     def clear_caches(self, tenant_id: str | None = None) -> None:
-        """After a forget in a tenant, or in any: nothing that was read stays in memory, nor what the process remembers
-        of texts."""
+        """After a forget in a tenant, or in any: drop everything cached in memory, including what the process remembers
+        of texts.
+        """
         for held in self._caches.copy().values():
             held.clear(tenant_id)
         for table in TABLES.values():
@@ -262,7 +264,7 @@ class Context:
             clear()
 
     def counter_named(self, name: str) -> TokenCounter:
-        """The counter a build was made with, to make it again."""
+        """Return the counter a build was made with, to reproduce it."""
         from muniment.core.outside.system import not_installed
         from muniment.core.outside.token_counters import load_token_counter
         from muniment.core.text.tokens import ESTIMATE_NAME

@@ -1,9 +1,9 @@
-"""What the rooms above derive from the ledger, as far as the store has to know: ports, filled in by `handles.derived`.
+"""Ports through which the rooms above declare what they derive from the ledger, filled in by `handles.derived`.
 
-The store writes entries, forgets, exports, imports and rebuilds. Each of these reaches into what was derived from the
-entries, and none of it is the store's own: whoever owns a kind of item declares how entries become such items, what one
-becomes without its sources, and what else goes with it. Packages outside the core register through the entry point
-group `muniment.projections`.
+The store writes entries, forgets, exports, imports and rebuilds. Each of these affects what was derived from the
+entries, none of which belongs to the store: the owner of a kind of item declares how entries become such items, what
+remains of one without its sources, and what else goes with it. Packages outside the core register through the entry
+point group `muniment.projections`.
 """
 
 from __future__ import annotations
@@ -63,32 +63,35 @@ WithoutOf = Callable[[Item, frozenset[str], Sequence[MakingEntry]], Rewritten | 
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """One kind of item. A kind that nobody declares cannot be written."""
+    """One kind of item. Undeclared kinds cannot be written."""
 
     kind: str
     without: Without
-    """What is left of an item when sources of it are forgotten: a body with nothing of theirs in it, or None."""
+    """Return what remains of an item when sources of it are forgotten: a body without their content, or None."""
     listens: frozenset[EntryKind] = frozenset()
     """The kinds of entry that it may be made from."""
     events: frozenset[str] | None = None
-    """Which entries of these kinds it is made from, by the event they name; None for all."""
+    """The events named in these entries' metadata that it is made from; None for all."""
     project: Project | None = None
-    """How entries become items: pure, so that `rebuild` can run it again over the whole ledger."""
+    """Turns entries into items. Pure, so that `rebuild` can replay the whole ledger."""
     without_of: WithoutOf | None = None
     """Like `without`, for a kind whose items leave repeated mentions out: it also gets the entries that were linked to
-    the item, in the order of the ledger."""
+    the item, in the order of the ledger.
+    """
     terms: Callable[[Item], Collection[int]] | None = None
-    """Hashed words of the newest version of an item, by which it is found; none of an item that may not be shown."""
+    """Returns hashed words of the newest version of an item, by which it is found; empty for an item that may not be
+    shown.
+    """
     copies: bool = True
-    """May hold what the items it came from said, so that one that was rewritten counts as lost too."""
+    """May copy text from its source items, so that a rewritten source counts as lost too."""
     id_of_run: Callable[[str], str] | None = None
-    """Of a kind that tells of a whole run: the id of a run's item. It falls with any event of the run."""
+    """For a kind that covers a whole run: returns the id of a run's item. It falls with any event of the run."""
     fault: Callable[[Item, frozenset[str]], str | None] | None = None
-    """Of a kind that no entry gives: what is wrong with an item that has these sources; None where it holds."""
+    """For a kind not made from entries: returns what is wrong with an item that has these sources, or None."""
     owners: Callable[[Item], tuple[str, ...]] | None = None
     """The owners of documents that were supplied for the item alone, and go with it."""
     erase_files: Callable[[Sequence[Item], ExitStack], int] | None = None
-    """Removes the files that versions of an item put outside the store; answers how many."""
+    """Removes the files that versions of an item put outside the store; returns how many."""
 
     @property
     def is_projection(self) -> bool:
@@ -101,12 +104,12 @@ PATCHES: frozenset[EntryKind] = frozenset({"state_patch"})
 def of_patches(
     kind: str, without: Without, project: Project, *events: str, listens: frozenset[EntryKind] = PATCHES, **more: Any
 ) -> Derivation:
-    """A kind that is made from the `state_patch` entries of these events."""
+    """Declare a kind that is made from the `state_patch` entries of these events."""
     return Derivation(kind, without, listens, frozenset(events), project, **more)
 
 
 def declare(*derivations: Derivation) -> Mapping[str, Derivation]:
-    """Derivations by kind. A kind that two packages declare is refused."""
+    """Collect derivations by kind; a kind that two packages declare is refused."""
     kinds: dict[str, Derivation] = {}
     for derivation in derivations:
         if kinds.setdefault(derivation.kind, derivation) is not derivation:
@@ -123,7 +126,7 @@ class Projections:
 
     kinds: tuple[Derivation, ...]
     check_dump: Callable[[], ItemCheck] | None = None
-    """Makes a check of the items of a dump, which are written without being projected."""
+    """Makes a check of a dump's items, which are written without being projected."""
 
 
 PROJECTIONS_GROUP = "muniment.projections"
@@ -131,64 +134,66 @@ PROJECTIONS_GROUP = "muniment.projections"
 
 @cache
 def load_projections() -> tuple[Projections, ...]:
-    """What installed packages add to a store, ordered by the names of their entry points."""
+    """Load the projections of installed packages, ordered by the names of their entry points."""
     found = sorted(entry_points(group=PROJECTIONS_GROUP), key=lambda each: each.name)
     return tuple(each.load()() for each in found)
 
 
 class TurnIndex(Protocol):
-    """Finds turns again. It follows the ledger behind a watermark for each user (`store.watermark`)."""
+    """The port of the turn index, which follows the ledger behind a watermark for each user (`store.watermark`)."""
 
     def follow(
         self, ctx: Context, tenant_id: str, user_id: str, *, entries_max: int | None = None, embeds: bool = True
     ) -> int:
-        """Index what a user's entries have beyond the watermark, `entries_max` of them at most, in transactions of its
-        own; answers how many turns these were. With `embeds` their vectors are made too."""
+        """Index a user's entries beyond the watermark, at most `entries_max` of them, in transactions of its own;
+        returns how many turns there were. With `embeds` their vectors are made too.
+        """
         ...
 
     def remove(self, tx: Transaction, entry_ids: Sequence[str]) -> dict[str, int]:
-        """Take forgotten turns out; answers how many blocks of each table were made anew."""
+        """Remove forgotten turns; returns how many blocks of each table were rewritten."""
         ...
 
     def outdated(self, reader: Reader, users: Sequence[str] | None = None) -> int:
-        """How many users of the tenant, or of these, have turns that another version of the analyzer has indexed."""
+        """Count users of the tenant, or of these, with turns indexed by another version of the analyzer."""
         ...
 
     def reset(self, tx: Transaction, user_id: str) -> int:
-        """Drop all that is stored of a user's index, and let the watermark begin anew; answers how many blocks went."""
+        """Drop a user's whole index and reset the watermark; returns how many blocks were removed."""
         ...
 
     def rebuild(self, tx: Transaction, tenant_id: str, user_id: str) -> int:
-        """Index all of a user's entries anew, in this transaction; answers how many turns there are."""
+        """Rebuild a user's whole index in this transaction; returns how many turns there are."""
         ...
 
     def fault(self, reader: Reader, tenant_id: str, user_id: str) -> str | None:
-        """The first difference between a user's blocks and the entries up to the watermark."""
+        """Return the first difference between a user's blocks and the entries up to the watermark."""
         ...
 
 
 class SessionFold(Protocol):
-    """Rows made of the entries of a session, stretch by stretch."""
+    """Rows derived from the entries of a session, stretch by stretch."""
 
     def extend(self, tx: Transaction, user_id: str, session_id: str, last_seq: int, written: int) -> None:
         """Take in the last `written` entries of a session, up to this one, in the transaction that writes them. Only
-        what cannot wait for the index is written here."""
+        rows that cannot wait for the index are written here.
+        """
         ...
 
     def rebuild(self, tx: Transaction, user_id: str) -> None:
-        """Make everything of a user anew from the ledger."""
+        """Rebuild everything of a user from the ledger."""
         ...
 
     def fault(self, reader: Reader, user_id: str, session_id: str, last_seq: int) -> tuple[int, str] | None:
-        """The first row of a session that is not what its entries give: from which entry on, and what is wrong."""
+        """Return the first row of a session that differs from what its entries give: its first entry, and the fault."""
         ...
 
 
 class ItemCheck(Protocol):
-    """What must hold among the items of a dump, which are written as they are, past every projection."""
+    """A check across the items of a dump, which are written without being projected."""
 
     def see(self, row: ItemRow, number: int) -> None:
-        """The next item, and the line it stands in."""
+        """Check the next item, with its line number."""
         ...
 
     def end(self) -> None: ...
@@ -202,4 +207,5 @@ class Derived:
     index: TurnIndex
     sessions: SessionFold
     marks: Callable[[Reader, tuple[Condition, ...]], Iterator[tuple[str, str]]] | None = None
-    """The evidence of marks that are not those of the builds that gave them, and why; of items of a scope."""
+    """Returns the evidence of marks that differ from those of the builds that gave them, and why; of items of a scope.
+    """

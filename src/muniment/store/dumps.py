@@ -1,4 +1,4 @@
-"""The form of a dump: JSON lines, and the reader that believes nothing it has not checked.
+"""The dump format, JSON lines, and a reader that verifies everything it returns.
 
     {"muniment":"export.v1","scope":{…},"tenant_id":…}
     {"table":"sessions","row":{…}}   then its entries, each followed by its blob, in order; then the next session
@@ -6,8 +6,8 @@
     {"table":"marks","row":{…}} …  then the idempotency keys
     {"counts":{…},"digest":"…","end":true}
 
-Bytes are hex. The digest is over every line before the last. Rows stand in the order of their keys, so a row
-that stands twice is out of order. Writes nothing.
+Bytes are hex. The digest is over every line before the last. Rows are sorted by key, so a duplicate row is out of
+order. Writes nothing.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _OWN: dict[str, dict[str, Any]] = {
     "entries": {"n": 0},
     "items": {"digest": None, "checked": 0, "newest": 0, "owner": None, "placed_at": ""},
 }
-"""By table, the columns that a store fills for itself, and what a row of a dump has there."""
+"""By table, the columns that a store fills itself, and their values in a row of a dump."""
 _NO_COLUMNS: dict[str, Any] = {}
 _TABLE_OF = {"idempotency": "idempotency_keys"}
 """Tables that have another name in a dump."""
@@ -87,7 +87,7 @@ DumpRow = SessionRow | EntryRow | BlobRow | ItemRow | LinkRow | PartRow | MarkRo
 
 
 class Line(NamedTuple):
-    """One row of a dump, where it stands, and how large it is there."""
+    """One row of a dump, its line number, and its size there."""
 
     table: str
     row: DumpRow
@@ -97,7 +97,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Dump:
-    """A dump that was read once and holds: its form, its digest, every chain."""
+    """A dump that was read once and is valid: its form, its digest, every chain."""
 
     tenant_id: str
     rows: int
@@ -105,11 +105,11 @@ class Dump:
     """The kinds of item it brings."""
     open: Callable[[], Iterable[bytes]]
     left: Callable[[], Iterator[Line]]
-    """What its ledger gives and it does not bring: items and links."""
+    """Returns items and links that its ledger gives but the dump lacks."""
 
 
 def check_dump(source: Source, kinds: Mapping[str, Derivation], checks: Sequence[ItemCheck]) -> Dump:
-    """Read a dump (a path, its lines, or a function that opens them) to its end; raises for the first thing wrong.
+    """Read a dump (a path, its lines, or a function that opens them) to its end; raises for the first fault.
 
     `kinds` are replayed over its entries and compared with its items, which `checks` see as well.
     """
@@ -136,7 +136,7 @@ def check_dump(source: Source, kinds: Mapping[str, Derivation], checks: Sequence
 
 
 def plain_row(row: DumpRow) -> dict[str, Any]:
-    """A row as a line shows it: nulls left out, bytes in hex; what a store makes for itself is not in it."""
+    """Convert a row to its dump form: no nulls, bytes in hex, without columns that a store fills itself."""
     name = "entries" if isinstance(row, EntryRow) else "items" if isinstance(row, ItemRow) else ""
     own = _OWN.get(name, _NO_COLUMNS)
     held = {column: value for column, value in row._asdict().items() if value is not None and column not in own}
@@ -144,7 +144,7 @@ def plain_row(row: DumpRow) -> dict[str, Any]:
 
 
 def read_dump(lines: Iterable[bytes], begin: Callable[[Header], None] | None = None) -> Iterator[Line]:
-    """The rows of a dump, its header, digest and counts checked."""
+    """Read the rows of a dump, checking its header, digest and counts."""
     hasher, counts = sha256(), Counter[str]()
     ended = False
     number = 0
@@ -197,7 +197,7 @@ def _header(value: dict[str, Any]) -> Header:
 
 
 def _row(name: str, plain: Any, number: int) -> DumpRow:
-    """A line's row as its table has it, with its types checked against the declaration."""
+    """Convert a line's row to its table's type, checking types against the declaration."""
     spec = table(_TABLE_OF.get(name, name))
     own = _OWN.get(name, _NO_COLUMNS)
     if not isinstance(plain, dict) or not plain.keys() <= set(column_names(spec)) - own.keys():
@@ -241,7 +241,7 @@ T = TypeVar("T", list[Any], dict[str, Any])
 
 
 class _Check:
-    """Order, form and chains of the rows, one after the other; then what items and forgets claim."""
+    """Checks the order, form and chains of the rows one by one, then the claims of items and forgets."""
 
     def __init__(self, kinds: Mapping[str, Derivation], checks: Sequence[ItemCheck]) -> None:
         self._kinds, self._checks = kinds, checks
@@ -251,13 +251,13 @@ class _Check:
         self._keys: dict[str, tuple[Any, ...]] = {}
         """Per table the last key seen."""
         self._orders: list[Callable[[str], Any]] = [str, encode_id]
-        """The orders that all items have had so far."""
+        """The sort orders that all items have satisfied so far."""
         self._head: Head | None = None
         self._session: SessionRow | None = None
         self._versions: list[tuple[int, Item]] = []
         """The item that is being read, with its lines."""
         self._links: dict[str, int] = {}
-        """What it was made from, with their lines."""
+        """The item's sources, with their lines."""
         self._salt: bytes | None = None
         self._blob: tuple[str, str, int] | None = None
         """(entry id, name, size) of the blob that must come next."""
@@ -303,7 +303,7 @@ class _Check:
             check.end()
 
     def left(self) -> Iterator[Line]:
-        """Items that the ledger of a whole dump gives and that it does not bring, and links of those it brings."""
+        """Yield items that the ledger of a whole dump gives but the dump lacks, and missing links of items it has."""
         for made in () if self.header.scope else self._replay.left():
             for version in self._replay.made(made.id):
                 yield Line("items", ItemRow(*version), 0, len(version.body or ""))
@@ -424,7 +424,7 @@ class _Check:
         return bool(self._versions) and self._versions[-1][1].id == item_id
 
     def _item_in_order(self, before: Item | None, row: ItemRow, number: int) -> None:
-        """Versions come in the order of their ids, as text or as a store keeps them: in either none comes twice."""
+        """Check that versions come in the order of their ids, as text or as stored: either rules out duplicates."""
         if before is not None:
             one, other = (before.id, before.version), (row.id, row.version)
             self._orders = [key for key in self._orders if (key(one[0]), one[1]) < (key(other[0]), other[1])]
@@ -432,10 +432,10 @@ class _Check:
             raise ChainBroken(f"line {number}: a row of items is out of order", path="$.row", hint=_ALTERED)
 
     def _end_item(self) -> None:
-        """Compare the item that was read to its end with what the ledger gives.
+        """Compare a completely read item with what the ledger gives.
 
-        Items are derived, so a dump that is right by its digest may still say what its ledger does not. What no entry
-        gives, builds and receipts, is held against what it says of itself.
+        Items are derived, so a dump with a correct digest may still contradict its ledger. Builds and receipts, which
+        no entry gives, are checked for consistency.
         """
         versions, links = self._versions, self._links
         self._versions, self._links = [], {}
@@ -464,7 +464,7 @@ class _Check:
         is_whole = "session_id" not in self.header.scope
         count = self._replay.count(first.id)
         if not count and not is_whole:
-            return  # it was made from what another session has
+            return  # its sources are in another session
         for number, item in versions:
             fault = self._replay.fault(item, SAID)
             if fault is not None:
@@ -478,7 +478,7 @@ class _Check:
         self._forgets.note_lacking(first.id, sorted(sources - links.keys()))
 
     def _run_fault(self, item: Item) -> str | None:
-        """Describe how an item of a run belongs to somebody else than the run; None if it does not."""
+        """Return how an item of a run belongs to another owner than the run, or None."""
         run = None if item.run_id is None else self._replay.newest(item.run_id)
         if run is None or run.kind != "run":
             return None
@@ -507,7 +507,7 @@ class _Check:
         self._keys[name] = key
 
     def _in_scope(self, user_id: str | None, session_id: str | None, number: int) -> None:
-        """A dump of one user brings nothing of another (LG-02)."""
+        """Check that a dump of one user contains nothing of another (LG-02)."""
         scope = self.header.scope
         holder = holder_of(user_id) if user_id is not None and scope.keys() == {"user_id"} else None
         if scope.get("user_id", user_id) not in (user_id, holder) or scope.get("session_id", session_id) != session_id:
@@ -523,7 +523,7 @@ def _not_given(line: int, item: Item, why: str) -> InvalidInput:
     )
 
 
-# -- what a dump says of its rows ---------------------------------------------------------------------
+# -- consistency of a dump's rows ---------------------------------------------------------------------
 
 _CLAIMS = """
 CREATE TABLE emptied (id PRIMARY KEY, receipt, line) WITHOUT ROWID;
@@ -552,11 +552,11 @@ ORDER BY id, receipt LIMIT 1"""
 
 
 class _Forgets:
-    """What a dump says was forgotten, and which marks its builds gave, held against itself.
+    """Consistency of a dump's forgotten rows and of the marks its builds gave.
 
-    An entry or item without its content names a receipt; a whole dump brings that receipt, which lists what it emptied
-    and nothing that is still there. An item that was rewritten, and is not listed, lost something that it was made
-    from. A dump of a part of a store has no receipts. A mark is the one that a build gave.
+    An entry or item without its content names a receipt; a whole dump contains that receipt, which lists what it
+    emptied and nothing that still exists. A rewritten item that is not listed must have lost a source. A dump of a part
+    of a store has no receipts. A mark must equal the one its build gave.
     """
 
     def __init__(self) -> None:
@@ -564,11 +564,11 @@ class _Forgets:
         finalize(self, self._held.close)
 
     def see_entry(self, row: EntryRow, line: int) -> None:
-        """Take an entry that was emptied."""
+        """Record an emptied entry."""
         self._held.execute("INSERT OR REPLACE INTO emptied VALUES (?, ?, ?)", (row.id, row.receipt_id, line))
 
     def see_item(self, row: ItemRow, line: int) -> None:
-        """Take a version that a forget touched, a receipt with what it lists, or a build with the marks it gave."""
+        """Record a version that a forget touched, a receipt with its list, or a build with its marks."""
         if row.receipt_id is not None:
             self._held.execute(
                 "INSERT OR IGNORE INTO touched VALUES (?, ?, ?, ?)", (row.id, row.receipt_id, row.kind, line)
@@ -592,7 +592,7 @@ class _Forgets:
             )
 
     def see_sources(self, item_id: str, sources: Iterable[str]) -> None:
-        """Take what an item was made from that a forget touched."""
+        """Record the sources of an item that a forget touched."""
         self._held.executemany("INSERT OR IGNORE INTO sources VALUES (?, ?)", [(item_id, each) for each in sources])
 
     def see_mark(self, row: MarkRow, line: int) -> None:
@@ -605,11 +605,11 @@ class _Forgets:
             self._held.execute(f"UPDATE given SET is_marked = 1 {where}", place)
 
     def note_lacking(self, item_id: str, sources: Iterable[str]) -> None:
-        """Keep links that the ledger gives and the dump does not bring."""
+        """Record links that the ledger gives and the dump lacks."""
         self._held.executemany("INSERT OR IGNORE INTO lacking VALUES (?, ?)", [(item_id, each) for each in sources])
 
     def lacking_links(self) -> Iterator[tuple[str, str]]:
-        """Sources and items of the links that the dump does not bring, item by item."""
+        """Return sources and items of the links that the dump lacks, item by item."""
         return iter(self._held.execute("SELECT source_id, item_id FROM lacking ORDER BY item_id, source_id"))
 
     def check(self, scope: Mapping[str, str]) -> None:
@@ -638,7 +638,7 @@ class _Forgets:
 
 
 def _part_of(row: ItemRow, name: str, kind: type[T]) -> T:
-    """What a body has under a name, if it is of this type; else nothing, which the item's own check reports."""
+    """Return a body's field if it has this type; else an empty value, as the item's own check reports it."""
     body = parse_json(row.body or "{}")
     found = body.get(name) if isinstance(body, dict) else None
     return found if isinstance(found, kind) else kind()

@@ -1,9 +1,9 @@
-"""Forgetting (LG-07): erase content wherever it was derived to, keep hashes and tombstones, give a receipt.
+"""Forgetting (LG-07): erase content wherever it was derived to, keep hashes and tombstones, issue a receipt.
 
-A forget plans, applies and answers in one transaction. The plan starts from the entries and items that were selected
-and follows the evidence index to everything derived from them; each derivation says what is left of its item
-(`store.derivation`). Applying it empties rows by key, as each table declares (`core.ports.schema`). What remains in the
-store's files is the engine's business; the receipt is pending until the engine confirms that nothing does.
+A forget plans, applies and answers in one transaction. The plan starts from the selected entries and items and follows
+the evidence index to everything derived from them; each derivation decides what remains of its item
+(`store.derivation`). Applying it empties rows by key, as each table declares (`core.ports.schema`). Residue in the
+store's files is the engine's responsibility; the receipt is pending until the engine confirms that there is none.
 """
 
 from __future__ import annotations
@@ -83,11 +83,11 @@ __all__ = [
 ]
 
 SCRUB_DUE = "scrub_due"
-"""The status of a receipt for what may still lie in the store's files."""
+"""Status of a receipt whose content may remain in the store's files."""
 FOREIGN = "foreign"
-"""Count of a receipt: rows and links in a damaged store that lead to another user's memory. They were left alone."""
+"""Count in a receipt: rows and links in a damaged store that lead to another user's memory. They were left alone."""
 INDEX_DROPPED = "index_dropped"
-"""Count of a receipt: users whose damaged index was dropped as a whole and made again."""
+"""Count in a receipt: users whose damaged index was dropped as a whole and rebuilt."""
 _BY_PLACE = ("user_id", "session_id", "seq")
 _PROMOTED = ("candidate", "insight")
 """Kinds of items that become facts."""
@@ -97,7 +97,7 @@ _CARRYING = ("state_patch", "tool_result")
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """What to forget within a tenant: one event, one item, a session, a user, or (none of these) everything."""
+    """The target of a forget within a tenant: one event, one item, a session, a user, or (none of these) everything."""
 
     event: str | None = None
     item: tuple[str, str] | None = None
@@ -107,10 +107,10 @@ class Selector:
     document: tuple[str, ...] = ()
     """The sessions that are the revisions of a document, of the corpus that is the user."""
     values: tuple[str, ...] = ()
-    """Entries that keep values, of the owner that is the user: every version of each value goes."""
+    """Entries that keep values, of the owner that is the user: every version of each value is erased."""
 
     def receipt_fields(self, tenant_id: str) -> dict[str, str]:
-        """The request as a receipt names it."""
+        """Return the request in the form a receipt names it."""
         asked: dict[str, str | None] = {
             "event": self.values[0] if self.values else self.event,
             "session_id": self.session_id,
@@ -122,7 +122,7 @@ class Selector:
 
 
 class _Entry(NamedTuple):
-    """An entry that goes."""
+    """An entry to erase."""
 
     id: str
     user_id: str
@@ -132,13 +132,13 @@ class _Entry(NamedTuple):
 
 @dataclass(slots=True)
 class _Plan:
-    """What one forget erases and rewrites."""
+    """The rows that one forget erases and rewrites."""
 
     entries: dict[str, _Entry] = field(default_factory=dict)
     items: dict[str, Item] = field(default_factory=dict)
     rewritten: list[Change] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
-    """What the selected events said, by which hooks find the same events among those they hold."""
+    """Text of the selected events, by which hooks find the same events among those they hold."""
     counts: dict[str, int] = field(default_factory=dict)
 
     def add(self, name: str, count: int = 1) -> None:
@@ -150,13 +150,13 @@ class _Plan:
 
     @property
     def users(self) -> set[str]:
-        """The names that own what goes."""
+        """Return the names that own what is erased."""
         users = {entry.user_id for entry in self.entries.values()}
         return users | {item.user_id for item in self.items.values() if item.user_id}
 
     @property
     def holders(self) -> set[str] | None:
-        """The users in whose memory it was; None if some of it was shared."""
+        """Return the users whose memory is affected; None if some of it was shared."""
         owners: set[str | None] = {entry.user_id for entry in self.entries.values()}
         owners |= {item.user_id for item in self.items.values()} | {change.user_id for change in self.rewritten}
         holders = {_holder(owner) for owner in owners}
@@ -164,7 +164,7 @@ class _Plan:
 
 
 def forget(ctx: Context, tenant_id: str, selector: Selector) -> Receipt:
-    """Erase what the selector means and everything derived from it; answers the receipt.
+    """Erase the selection and everything derived from it; returns the receipt.
 
     On SQLite it is complete, unless a reader holds the write-ahead log; on PostgreSQL it is pending until a scrub.
     """
@@ -192,7 +192,7 @@ def forget(ctx: Context, tenant_id: str, selector: Selector) -> Receipt:
 
 
 def _plan(ctx: Context, tx: Transaction, tenant_id: str, selector: Selector, waiting: Waiting | None) -> _Plan:
-    """All that has to go, or to be rewritten, with what was selected. Writes nothing."""
+    """Plan everything to erase or rewrite, starting from the selection. Writes nothing."""
     _lock_writers(ctx, tx, selector)
     plan = _Plan()
     try:
@@ -207,7 +207,9 @@ def _plan(ctx: Context, tx: Transaction, tenant_id: str, selector: Selector, wai
 
 
 def _lock_writers(ctx: Context, tx: Transaction, selector: Selector) -> None:
-    """Let nobody derive from what is about to go. Whoever empties a whole tenant stops its writers themselves."""
+    """Block writers from deriving from what is being erased. A caller that empties a whole tenant stops its writers
+    itself.
+    """
     users: list[str]
     if selector.event is not None:
         entry = get(tx, ENTRIES, (selector.event,))
@@ -237,7 +239,7 @@ def _select(ctx: Context, tx: Transaction, tenant_id: str, selector: Selector, p
             raise NotFound(f"no event {selector.event!r} in this scope", path="$.event")
         if is_corpus(entry.user_id) and entry.session_id == VALUES_SESSION:
             _take_values(tx, [entry.id], plan)
-        elif is_corpus(entry.user_id):  # its title and headings stand in every chunk: a document goes whole
+        elif is_corpus(entry.user_id):  # its title and headings are in every chunk: a document is erased whole
             whole = Selector(session_id=entry.session_id, user_id=entry.user_id)
             _select(ctx, tx, tenant_id, whole, plan)
         else:
@@ -255,7 +257,7 @@ def _select(ctx: Context, tx: Transaction, tenant_id: str, selector: Selector, p
 
 
 def _take_entry(tx: Transaction, plan: _Plan, row: EntryRow) -> None:
-    """Add an entry that holds content. If that is not its own, which may lie elsewhere, the store is damaged."""
+    """Add an entry that holds content. If that is not its own, which may be elsewhere, the store is damaged."""
     if row.receipt_id is not None and row.body is None and row.salt is None:
         return
     plan.entries[row.id] = _Entry(row.id, row.user_id, row.run_id, row.hash)
@@ -300,7 +302,7 @@ class _KeptValue(NamedTuple):
 
 
 def _take_values(tx: Transaction, entry_ids: Sequence[str], plan: _Plan) -> None:
-    """Add every entry that ever kept something under the names of these."""
+    """Add every entry that ever kept a value under these names."""
     names = {each[1:] for each in by_ids(tx, PLACES, entry_ids, column="entry_id", into=_KeptValue)}
     found = by_ids(tx, PLACES, sorted({name for _, _, name in names}), column="name", into=_KeptValue)
     ids = {*entry_ids, *(each.entry_id for each in found if each[1:] in names)}
@@ -309,7 +311,7 @@ def _take_values(tx: Transaction, entry_ids: Sequence[str], plan: _Plan) -> None
 
 
 def _scope_of(tx: Transaction, selector: Selector) -> tuple[Condition, ...]:
-    """The conditions that mean the selector's scope, which must exist and be unambiguous."""
+    """Return the conditions for the selector's scope, which must exist and be unambiguous."""
     where: tuple[Condition, ...] = ()
     if selector.user_id is not None:
         where = (*where, ("user_id", "in", names_of(tx, selector.user_id)))
@@ -330,7 +332,7 @@ def _scope_of(tx: Transaction, selector: Selector) -> tuple[Condition, ...]:
 
 
 def _document_owners(ctx: Context, tx: Transaction, where: tuple[Condition, ...]) -> tuple[str, ...]:
-    """The owners of documents that were supplied for items of a scope alone: they go with them."""
+    """Return the owners of documents supplied only for items of a scope: they are erased with them."""
     owned = {kind: derivation.owners for kind, derivation in ctx.derivations.items() if derivation.owners is not None}
     items = select_items(tx, (*where, ("kind", "in", tuple(owned)), HOLDS_BODY))
     owners: set[str] = set()
@@ -343,7 +345,7 @@ def _document_owners(ctx: Context, tx: Transaction, where: tuple[Condition, ...]
 def _take_scope(tx: Transaction, tenant_id: str, plan: _Plan, where: tuple[Condition, ...]) -> None:
     """Add the entries and items of a scope.
 
-    In a damaged file a row may claim a scope that is not its own. An entry is taken if its chain or its header holds
+    In a damaged file a row may claim a scope that is not its own. An entry is taken if its chain or its header places
     it there; an altered item is left alone if all of its evidence is another user's.
     """
     heads = {(session.user_id, session.session_id): session for session in stream(tx, SESSIONS, where)}
@@ -386,7 +388,7 @@ def _take_session(tx: Transaction, tenant_id: str, plan: _Plan, rows: Iterator[E
 def _is_linked(
     tenant_id: str, before: EntryRow | None, row: EntryRow, after: EntryRow | None, head_hash: bytes
 ) -> bool:
-    """Whether a neighbour in the chain, or its end, vouches for the entry."""
+    """Return whether a neighbour in the chain, or its end, vouches for the entry."""
     if row.seq == 1:
         return row.prev_hash == genesis(tenant_id, row.user_id, row.session_id).hash
     return (
@@ -409,7 +411,7 @@ def _is_made_of_others(tx: Transaction, item: Item, owners: Collection[str]) -> 
     return bool(users) and users.isdisjoint(owners)
 
 
-# -- what was derived ---------------------------------------------------------------------------------
+# -- derived items ------------------------------------------------------------------------------------
 
 
 class Carrier(NamedTuple):
@@ -423,13 +425,13 @@ class Carrier(NamedTuple):
     salt: bytes
     metadata: dict[str, Any]
     is_altered: bool
-    """It may carry anything."""
+    """Altered, so it may carry anything."""
     trust: Trust
     place: tuple[str, str, str, int]
-    """In the order of the ledger."""
+    """Its sort key in ledger order."""
 
     def has_lost(self, lost: Collection[str]) -> bool:
-        """Whether all the evidence it rested on is lost, or an event that it names is."""
+        """Return whether all its evidence is lost, or an event that it names is."""
         metadata = self.metadata
         sources = metadata.get("sources")
         named = sources if isinstance(sources, list) else []
@@ -456,7 +458,7 @@ class _CarrierRow(NamedTuple):
 
 
 def carriers_of(tx: Transaction, item_ids: Iterable[str], known: Collection[str] = ()) -> Iterator[Carrier]:
-    """The entries that carried these items' words and still hold them, but for those that are known already.
+    """Yield the entries that still hold these items' words, except those already known.
 
     An entry that only touched an item carries none of its words.
     """
@@ -479,7 +481,7 @@ def carriers_of(tx: Transaction, item_ids: Iterable[str], known: Collection[str]
 
 
 def _metadata(row: _CarrierRow) -> dict[str, Any] | None:
-    """What an entry says of itself; None where it was altered."""
+    """Return an entry's metadata; None where it was altered."""
     try:
         return (read_body(row) or {}).get("metadata") or {}
     except StoreDamaged:
@@ -488,17 +490,16 @@ def _metadata(row: _CarrierRow) -> dict[str, Any] | None:
 
 @dataclass(slots=True)
 class _Derived:
-    """The part of the evidence graph that what goes leads to."""
+    """The part of the evidence graph derived from what is erased."""
 
     items: dict[str, Item] = field(default_factory=dict)
     sources: dict[str, set[str]] = field(default_factory=dict)
-    """By item: the entries and items it was derived from, of those that were reached."""
+    """By item: those of its source entries and items that were reached."""
     of_run: dict[str, set[str]] = field(default_factory=dict)
-    """By item that covers a whole run: entries of that run, all that may go and one of those that do. It falls with
-    any of them."""
+    """By item that covers a whole run: the reached entries of that run. It falls with any of them."""
     carriers: dict[str, list[Carrier]] = field(default_factory=dict)
     holders: dict[str, str | None] = field(default_factory=dict)
-    """By id, the user whose memory it is in; None for what is shared."""
+    """By id, the user whose memory contains it; None for shared items."""
 
 
 def _holder(owner: str | None) -> str | None:
@@ -506,7 +507,7 @@ def _holder(owner: str | None) -> str | None:
 
 
 def _follow_evidence(ctx: Context, tx: Transaction, plan: _Plan) -> None:
-    """Ask each derivation once what is left of its item, sources before what was derived from them."""
+    """Ask each derivation once what remains of its item, sources before what was derived from them."""
     derived = _reach(ctx, tx, plan)
     lost = set(plan.ids)
     left: dict[str, Rewritten] = {}
@@ -554,7 +555,7 @@ def _follow_evidence(ctx: Context, tx: Transaction, plan: _Plan) -> None:
 
 
 def _reach(ctx: Context, tx: Transaction, plan: _Plan) -> _Derived:
-    """Read everything derived from what was selected, breadth first along the evidence."""
+    """Read everything derived from the selection, breadth first along the evidence."""
     ids_of_run = [each.id_of_run for each in ctx.derivations.values() if each.id_of_run is not None]
     projected = {kind for kind, each in ctx.derivations.items() if each.is_projection}
     found = _Derived()
@@ -599,14 +600,14 @@ def _derive(
     runs: Mapping[str, _Entry | Carrier],
     users: Collection[str],
 ) -> list[Item]:
-    """Add what was derived from the frontier; answers the items that were not reached before."""
+    """Add what was derived from the frontier; returns the newly reached items."""
     links = links_from(tx, frontier, users if _may_be_turns(plan, found, frontier) else (), known=plan.items)
     new_ids = {link.item_id for link in links} | runs.keys()
     new_ids = {id_ for id_ in new_ids if id_ not in found.items and id_ not in plan.items}
     rows = {item.id: item for item in by_ids(tx, ITEMS, sorted(new_ids), into=Item, order=("id", "version"))}
     for id_, entry in runs.items():
         item = rows.get(id_)
-        if item is None:  # what was learnt from a run may be here without the item itself
+        if item is None:  # items learned from a run may exist without the item itself
             found.holders.setdefault(id_, _holder(entry.user_id))
         if id_ in new_ids and (item is None or item.body is not None):
             found.sources.setdefault(id_, set()).update(found.of_run[id_])
@@ -632,7 +633,7 @@ def _derive(
 
 
 def _may_be_turns(plan: _Plan, found: _Derived, ids: Iterable[str]) -> bool:
-    """Whether a lineage may name one of these: it holds what was said, and records of banks."""
+    """Return whether a lineage may name one of these: turns, and records of banks."""
     for id_ in ids:
         item = found.items.get(id_) or plan.items.get(id_)
         if id_ in plan.entries or (item is not None and is_reserved(item.user_id or "")):
@@ -641,15 +642,15 @@ def _may_be_turns(plan: _Plan, found: _Derived, ids: Iterable[str]) -> bool:
 
 
 def _is_shared(one: str | None, other: str | None) -> bool:
-    """Whether two things may rest on each other: both in one user's memory, or one of them shared.
+    """Return whether two things may be linked as evidence: both in one user's memory, or one of them shared.
 
-    Nothing of one user is made from what another said, so any other link was forged.
+    Nothing of one user derives from another's text, so any other link was forged.
     """
     return one is None or other is None or one == other
 
 
 def _in_order(derived: _Derived) -> list[str]:
-    """The items with their sources first, as far as the evidence has no circles; then the others."""
+    """Sort items sources first, as far as the evidence has no cycles; then the others."""
     carried = {carrier.id: id_ for id_, carriers in derived.carriers.items() for carrier in carriers}
     waiting = {
         id_: {carried.get(source, source) for source in sources} - {id_} for id_, sources in derived.sources.items()
@@ -674,7 +675,7 @@ def _in_order(derived: _Derived) -> list[str]:
 def _without(
     ctx: Context, item: Item, lost: frozenset[str], rewritten: frozenset[str], made_by: Iterable[Carrier]
 ) -> Rewritten | None:
-    """What the item's derivation leaves of it. Nothing is left of a kind that nobody declares, or that was altered."""
+    """Return what the item's derivation leaves of it: nothing for an undeclared kind or an altered item."""
     derivation = ctx.derivations.get(item.kind)
     if derivation is None:
         return None
@@ -711,7 +712,7 @@ def _rewritten(item: Item, left: Rewritten) -> Change:
 def _apply(
     ctx: Context, tx: Transaction, plan: _Plan, receipt_id: str, files: _Files, waiting: Waiting | None
 ) -> list[bytes]:
-    """Empty and rewrite the rows; answers the salts of answers that were dropped, whose rows may have moved."""
+    """Empty and rewrite the rows; returns the salts of dropped answers, whose rows may have moved."""
     plan.counts["files"] = files.erase(ctx, tx, plan)
     if waiting is not None:
         plan.counts |= waiting.erase(plan.texts, plan.users)
@@ -739,7 +740,7 @@ class _Files:
         self._removed = 0
 
     def erase(self, ctx: Context, tx: Transaction, plan: _Plan) -> int:
-        """Remove them; answers how many went, in this attempt and before."""
+        """Remove the files; returns how many went, in this attempt and before."""
         found = [
             (derivation.erase_files, select_items(tx, (("id", "=", id_), HOLDS_BODY)))
             for id_, item in plan.items.items()
@@ -760,8 +761,9 @@ class _Files:
 def empty_rows(
     ctx: Context, tx: Transaction, ids: Sequence[str], entry_ids: Sequence[str], receipt_id: str
 ) -> dict[str, int]:
-    """Empty every row that holds content of these subjects, and take the entries among them out of the indexes;
-    answers how many rows of each table changed."""
+    """Empty every row that holds content of these subjects, and remove the entries among them from the indexes; returns
+    how many rows of each table changed.
+    """
     counts = {
         spec.name: empty_items(tx, ids, receipt_id) if spec is ITEMS else _empty(tx, spec, ids, receipt_id)
         for spec in TABLES
@@ -782,7 +784,7 @@ def empty_rows(
 
 
 def _empty(tx: Transaction, spec: Table[Any], ids: Sequence[str], receipt_id: str) -> int:
-    """Do to a table's rows of these subjects what the table declares."""
+    """Apply the table's declared erasure to its rows of these subjects."""
     if spec.forget == "keep":
         return 0
     assert spec.subject is not None
@@ -797,7 +799,7 @@ def _empty(tx: Transaction, spec: Table[Any], ids: Sequence[str], receipt_id: st
 
 
 def _index_again(ctx: Context, tenant_id: str, plan: _Plan) -> None:
-    """Index the users again whose damaged index was dropped, as far as their ledger can be read."""
+    """Reindex the users whose damaged index was dropped, as far as their ledger can be read."""
     if not plan.counts.get(INDEX_DROPPED):
         return
 
@@ -833,7 +835,7 @@ def _write_receipt(
 
 
 def receipt_change(receipt: Receipt, status: str) -> Change:
-    """A version of a receipt, in the list of the user whom it concerns."""
+    """Return a version of a receipt, in the list of the user it concerns."""
     return Change(
         id=receipt.receipt_id,
         kind="receipt",
@@ -846,10 +848,10 @@ def receipt_change(receipt: Receipt, status: str) -> Change:
 
 
 def note_scrubbed(ctx: Context, tx: Transaction, receipt_id: str, version: int, report: ScrubReport) -> Receipt | None:
-    """Write into a receipt what was done to the files; answers it as it is now, None if there is none.
+    """Record in a receipt what was done to the files; returns its newest version, None if there is none.
 
-    A receipt that waits no longer is left as it is: another process has scrubbed meanwhile. So is one whose version is
-    not the one before the scrub: an import has emptied more, and its words may lie in the files.
+    A receipt that is no longer pending is left unchanged: another process has scrubbed meanwhile. So is one whose
+    version differs from that before the scrub: an import has emptied more, and its words may remain in the files.
     """
     lock_receipts(tx)
     item = latest(tx, receipt_id)
@@ -863,7 +865,7 @@ def note_scrubbed(ctx: Context, tx: Transaction, receipt_id: str, version: int, 
 
 
 def _scrubbed(ctx: Context, receipt: Receipt, report: ScrubReport) -> Receipt:
-    """The receipt with what was done to the files."""
+    """Return the receipt with what was done to the files."""
     unseen = note_unseen(ctx.address) if ctx.may_have_hooks else ""
     note = f"{report.note}{receipt.left_note}{unseen}"
     return receipt.model_copy(update={"scrubbed": report.clean and receipt.is_clean, "note": note})

@@ -1,8 +1,8 @@
-"""Prompt injection: does a text from outside try to instruct the model that will read it (LG-08)?
+"""Prompt injection: detecting external text that tries to instruct the model that will read it (LG-08).
 
-A text is flagged for what hardly any honest text holds (marks of chat templates, invisible letters, a request to drop
-earlier instructions), or by a small learned gate. A flag is a hint and no verdict: a flagged text is kept, found and
-shown with its flag, but not quoted to a model unless the caller asks for it. Every step is linear in the text.
+A text is flagged for marks that honest text hardly ever holds (marks of chat templates, invisible letters, a request to
+drop earlier instructions), or by a small learned gate. A flag is a hint, not a verdict: a flagged text is kept, found
+and shown with its flag, but not quoted to a model unless the caller asks for it. Every step is linear in the text.
 
 The gate is a logistic regression over hashed words and pairs of words. `benchmarks.injection --fit` writes its weights.
 Figures and sources: docs/decisions/0028-injections.md.
@@ -48,7 +48,7 @@ _ACCENTS = lazy_pattern("[\u0300-\u036f]")
 _CJK = lazy_pattern("[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _TOKEN = lazy_pattern(r"[^\W\d_]{1,48}|\d+|[.!?。！？；\n]+|[^\w\s]")
 _JOINT = lazy_pattern(r"[_\-./:+]+|(?<=[a-z])(?=[A-Z])")
-"""Between the words of a name."""
+"""Separators between the words of a name."""
 _ENDS = frozenset(".!?。！？；\n")
 
 _HIDDEN = lazy_pattern(
@@ -73,24 +73,25 @@ _FORMS = lazy_pattern(
     | (?:지시|지침|명령)[^.\n]{0,10}(?:무시|잊)
     """
 )
-"""Marks of chat templates, and in each language the plainest request to drop earlier instructions. Read over lower case
-without accents. Repetitions are bounded: nobody outside chooses how long we look."""
+"""Marks of chat templates, and in each language the plainest request to drop earlier instructions. Matched over lower
+case without accents. Repetitions are bounded, so that hostile text cannot slow the match.
+"""
 
 
 def reads_like_instructions(text: str) -> bool:
-    """Does the text try to instruct the model that reads it?"""
+    """Return whether the text tries to instruct the model that reads it."""
     return has_injection_form(text) or _gate().score(visible_text(text)) > 0
 
 
 def has_injection_form(text: str) -> bool:
-    """Does the text hold a mark or phrase of an injection? For texts that instruct by nature, such as rules."""
+    """Return whether the text holds a mark or phrase of an injection. For texts that instruct by nature."""
     if not text.isascii() and _HIDDEN.search(text) is not None:
         return True
     return _FORMS.search(visible_text(text)) is not None
 
 
 def split_name(name: str) -> str:
-    """The words of a name that is written as one word (`ignore_all_rules`, `ignoreAllRules`), as a text."""
+    """Split a name written as one word (`ignore_all_rules`, `ignoreAllRules`) into a text of words."""
     return _JOINT.sub(" ", name)
 
 
@@ -101,7 +102,7 @@ class Gate(NamedTuple):
     threshold: int
 
     def score(self, text: str) -> float:
-        """How far the highest window of a text lies above the threshold."""
+        """Return how far the highest window of a text lies above the threshold."""
         weights = self.weights
         scores = (
             sum([weights[bucket] for bucket in window]) / sqrt(max(len(window), TERMS_MIN)) for window in windows(text)

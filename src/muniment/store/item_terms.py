@@ -1,6 +1,6 @@
-"""Terms by which items are found, of the kinds that declare some: hashed words of an item, while it may be shown.
+"""Search terms of items, for kinds that declare some: hashed words of an item, while it may be shown.
 
-They are made of the newest version of an item alone, so that they can be made again from it.
+They are derived from the newest version of an item alone, so they can be rebuilt from it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["follow_terms", "newest_with_terms", "rebuild_terms", "remake_terms",
 
 
 def follow_terms(ctx: Context, tx: Transaction, written: Iterable[Item]) -> None:
-    """Take in versions of items that were just written: what an item says never changes, whether it shows may."""
+    """Index versions of items just written: an item's text never changes, but whether it may be shown can."""
     for item in written:
         derivation = ctx.derivations.get(item.kind)
         if derivation is None or derivation.terms is None:
@@ -31,7 +31,7 @@ def follow_terms(ctx: Context, tx: Transaction, written: Iterable[Item]) -> None
 
 
 def remake_terms(ctx: Context, tx: Transaction, ids: Sequence[str]) -> None:
-    """Make the terms of some items again from their newest versions."""
+    """Rebuild the terms of some items from their newest versions."""
     kinds = _kinds(ctx)
     for chunk in chunked(ids):
         tx.do(Delete("item_terms", (("item_id", "in", chunk),)))
@@ -41,14 +41,14 @@ def remake_terms(ctx: Context, tx: Transaction, ids: Sequence[str]) -> None:
 
 
 def rebuild_terms(ctx: Context, tx: Transaction) -> None:
-    """Make the terms of all items of a tenant again."""
+    """Rebuild the terms of all items of a tenant."""
     tx.do(Delete("item_terms", (("term", ">=", 0),)))
     for item in _sources(ctx, tx):
         insert(tx, ITEM_TERMS, _rows(ctx, item))
 
 
 def term_faults(ctx: Context, reader: Reader) -> Iterator[tuple[str, str]]:
-    """Items whose terms are not those of their newest versions, and what is wrong."""
+    """Yield items whose terms do not match their newest versions, and the fault."""
     known = 0
     for item in _sources(ctx, reader):
         wanted = _rows(ctx, item)
@@ -68,9 +68,9 @@ class TermHit(NamedTuple):
 
 
 def newest_with_terms(reader: Reader, owner: str, terms: Iterable[int], most: int) -> list[str]:
-    """The items of an owner that have these terms, `most` of them at most: those first that have many, and rare ones.
+    """Return at most `most` items of an owner that have these terms, those with many and rare terms first.
 
-    Of a term that many items have, only the newest of these are looked at.
+    For a common term only its newest items are considered.
     """
     hits: dict[str, tuple[int, str]] = {}
     for term in terms:
@@ -85,7 +85,7 @@ def newest_with_terms(reader: Reader, owner: str, terms: Iterable[int], most: in
 
 
 _WHOLE = 1_000_000
-"""What a term is worth that one item has; those that more items have share it."""
+"""The weight of a term that one item has; several items share it."""
 
 
 def _kinds(ctx: Context) -> tuple[str, ...]:
@@ -93,7 +93,7 @@ def _kinds(ctx: Context) -> tuple[str, ...]:
 
 
 def _sources(ctx: Context, reader: Reader) -> Iterator[Item]:
-    """The newest versions that may have terms, in the order of the key, so that nothing has to be sorted."""
+    """Return the newest versions that may have terms, in key order, so that nothing has to be sorted."""
     kinds = frozenset(_kinds(ctx))
     return (item for item in stream_items(reader, ()) if item.newest and item.kind in kinds and item.body is not None)
 

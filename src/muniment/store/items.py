@@ -1,4 +1,4 @@
-"""Items: every record derived from the ledger, as versions that are only ever added; their lineage and their locks."""
+"""Items: every record derived from the ledger, as append-only versions, with their lineage and locks."""
 
 from __future__ import annotations
 
@@ -64,17 +64,18 @@ __all__ = [
 
 
 PROVEN = frozenset({"build", "receipt"})
-"""Kinds that no entry gives: each version has a link in a chain of proofs (`store.proofs`)."""
+"""Kinds not made from entries: each version has a link in a chain of proofs (`store.proofs`)."""
 
 
 LINKED = 3
-"""`checked` of what a forget left of an item: behind the digest of its row stands one of all that it was made from."""
+"""`checked` of an item touched by a forget: the row's digest is followed by a digest of its sources."""
 _DIGEST_BYTES = 32
 
 WRITTEN = ItemRow._fields[: ItemRow._fields.index("newest")]
-"""Columns of what a version says. Those behind them follow from the versions of the item, and no digest covers them."""
+"""Columns with the content of a version. Those after them follow from the item's versions, and no digest covers them.
+"""
 SAID = WRITTEN[: WRITTEN.index("digest")]
-"""Those of them that a dump has, too."""
+"""The subset that a dump holds too."""
 
 LISTED = frozenset(
     ("run", "build", "fact", "candidate", "claim", "conflict", "question", "verification", "document", "reasoning",
@@ -85,7 +86,8 @@ _OF_RUN = frozenset(("claim", "conflict", "question", "verification"))
 
 
 HOLDS_BODY: Condition = ("body", ">=", "")
-"""Of rows that hold content, whatever they say of a receipt: one that names a receipt and still holds it was edited."""
+"""Selects rows that hold content, whatever their receipt: one that names a receipt and still holds content was edited.
+"""
 
 
 class Item(ItemRow):
@@ -94,7 +96,7 @@ class Item(ItemRow):
     __slots__ = ()
 
     def plain(self) -> dict[str, Any]:
-        """The body as plain data; raises `Forgotten` where it was erased."""
+        """Return the body as plain data; raises `Forgotten` where it was erased."""
         if self.body is None and self.receipt_id is None:
             raise self.damaged("the content is missing and no receipt says why")
         if self.body is None:
@@ -116,22 +118,22 @@ class Item(ItemRow):
         return value
 
     def check(self) -> None:
-        """Raise if the row is not what was written (TM-12)."""
+        """Raise if the row was altered (TM-12)."""
         if not self.is_sound:
             raise self.damaged("the row was altered")
 
     @property
     def is_sound(self) -> bool:
-        """Whether its row is what was written, as far as its digest tells."""
+        """Return whether the row matches its digest."""
         if (self.body is None) != (self.receipt_id is not None):  # a forget empties, and nothing else does
             return False
-        if self.digest is None:  # what a forget left of a row that was altered before
+        if self.digest is None:  # left by a forget of a row that was altered before
             return self.body is None and self.checked != LINKED
         is_whole = len(self.digest) == _DIGEST_BYTES * (2 if self.checked == LINKED else 1)
         return is_whole and self.digest[:_DIGEST_BYTES] == row_digest(self)
 
     def damaged(self, why: str) -> StoreDamaged:
-        """What to raise where it is not what was written."""
+        """Return the error for an altered row."""
         return StoreDamaged(
             f"the {self.kind} {self.id} is not as it was written: {why}",
             details={"id": self.id, "version": self.version},
@@ -143,7 +145,7 @@ _NONE, _NEXT = "\0", "\x1f"
 
 
 def row_digest(row: ItemRow) -> bytes:
-    """The digest of an item's row: of every column but itself, with the receipt where it was forgotten."""
+    """Return the digest of an item's row: of every column but itself, with the receipt where it was forgotten."""
     told = [value if type(value) is str else _NONE if value is None else str(value) for value in row[:_DIGESTED]]
     if row.body is None:
         told.append(row.receipt_id or _NONE)
@@ -170,9 +172,9 @@ def _finite(digits: str) -> float:
 
 
 _read = json.JSONDecoder(object_pairs_hook=_object, parse_float=_finite, parse_constant=_finite).raw_decode
-"""Strict where it costs nothing that can be seen: what we write holds none of it, what was tampered with may."""
+"""Strict where that costs nothing: valid rows hold none of it, tampered ones may."""
 _MAY_BE_HALF = re.compile(r"\\u[dD]")
-"""How half of a surrogate pair is written, which has no form in UTF-8; or a backslash before these letters."""
+"""The escape of half of a surrogate pair, which has no form in UTF-8; or a backslash before these letters."""
 
 
 class Change(NamedTuple):
@@ -186,7 +188,7 @@ class Change(NamedTuple):
     trust: Trust
     sources: tuple[str, ...] = ()
     turns: tuple[str, ...] = ()
-    """Sources too, where they are many: events of this user, or records of their bank."""
+    """Further sources, where they are many: events of this user, or records of their bank."""
     name: str | None = None
     """A `digest_name`."""
     user_id: str | None = None
@@ -198,7 +200,7 @@ class Change(NamedTuple):
 
 
 class Rewritten(NamedTuple):
-    """What is left of an item that lost a source, where its status or trust may have changed as well."""
+    """The remainder of an item that lost a source, where its status or trust may have changed as well."""
 
     body: dict[str, Any]
     status: str
@@ -206,18 +208,19 @@ class Rewritten(NamedTuple):
 
 
 def digest_name(name: str) -> str:
-    """What `Item.name` holds for a name: enough to look it up, no word of it."""
+    """Return the value of `Item.name` for a name: enough to look it up, without a word of it."""
     return digest_of(name)[:32]
 
 
 def receipts_of(user_id: str | None) -> str | None:
-    """The name of the receipts that concern this user alone, or nobody where it is "". Those that concern several users
-    have no name, and neither have those of before there were names."""
+    """Return the name of receipts that concern this user alone, or nobody where it is "". Receipts that concern several
+    users, and those older than names, have none.
+    """
     return None if user_id is None else digest_name(f"receipts of {user_id}")
 
 
 def item_of(change: Change, version: int, placed_at: str | None = None) -> Item:
-    """The newest version of an item; `placed_at` is when its first one was written, if that was another."""
+    """Return the newest version of an item; `placed_at` is the time of its first one, if that was another."""
     row = Item(
         id=change.id,
         version=version,
@@ -239,18 +242,18 @@ def item_of(change: Change, version: int, placed_at: str | None = None) -> Item:
 
 
 def checked_item(row: ItemRow) -> Item:
-    """A row that is about to be written, with its digest."""
+    """Return a row ready to be written, with its digest."""
     row = row._replace(digest=None, checked=2 if row.kind in PROVEN else 1)
     return Item(*row._replace(digest=row_digest(row)))
 
 
 def emptied_item(row: ItemRow, receipt_id: str | None) -> Item:
-    """A row as a forget leaves it. Without a receipt: what it says of the item whether forgotten or not."""
+    """Return a row as a forget leaves it. Without a receipt: its fields that survive a forget."""
     return Item(*row._replace(name=None, body=None, receipt_id=receipt_id, digest=None, checked=0, newest=0))
 
 
 def empty_items(tx: Transaction, ids: Sequence[str], receipt_id: str) -> int:
-    """Empty items, each with a digest of what is left; where somebody had altered one, nothing vouches for that."""
+    """Empty items, each with a new digest of the remainder; rows that had been altered get none."""
     count = 0
     for chunk in chunked(ids):
         rows = select_items(tx, (("id", "in", chunk),))
@@ -261,14 +264,15 @@ def empty_items(tx: Transaction, ids: Sequence[str], receipt_id: str) -> int:
 
 
 def seal_lineages(tx: Transaction, ids: Sequence[str]) -> None:
-    """What a forget left of these items holds from now on what they were made from, as it is now."""
+    """Seal the current sources of these forgotten items with a digest."""
     for chunk in chunked(ids):
         put(tx, ITEMS, _with_lineages(tx, select_items(tx, (("id", "in", chunk),))))
 
 
 def _with_lineages(reader: Reader, versions: Sequence[Item]) -> list[Item]:
-    """All versions of some items, where the newest was forgotten with a digest of what it was made from: nothing else
-    is left that could tell, since the bodies are gone, and the salts of proofs."""
+    """Return all versions of some items whose newest was forgotten with a digest of its sources: with the bodies and
+    the salts of proofs gone, only that digest can verify them.
+    """
     newest = {item.id: item for item in versions}
     left = [item for item in newest.values() if item.body is None and item.digest is not None and item.is_sound]
     told = _made_from(reader, [item.id for item in left])
@@ -283,20 +287,20 @@ def _with_lineage(item: Item, made_from: bytes) -> Item:
 
 
 def lineage_fault(reader: Reader, item: Item) -> str | None:
-    """What of the links of a forgotten item is not as the forget left it; None where all is, or nothing was sealed."""
+    """Return which links of a forgotten item changed since the forget, or None if none did or nothing was sealed."""
     if item.checked != LINKED or item.digest is None or get(reader, ITEMS, (item.id, item.version + 1)) is not None:
         return None  # an item that was written again has other links since
     return None if item.digest[_DIGEST_BYTES:] == lineage_digest(reader, item) else "its links were altered"
 
 
 def lineage_digest(reader: Reader, item: Item) -> bytes:
-    """Of an item's row, and of what it was made from: a receipt of nothing."""
+    """Return a digest of an item's row and its sources; a receipt has no sources."""
     made_from = canonical_bytes([None]) if item.kind == "receipt" else _made_from(reader, [item.id])[item.id]
     return digest(row_digest(item) + made_from)
 
 
 def _made_from(reader: Reader, ids: Sequence[str]) -> dict[str, bytes]:
-    """By item, whose turns its lineage has, and all its sources in their order."""
+    """Return, by item, the user whose turns its lineage has, and all its sources in order."""
     sources: dict[str, set[str]] = {id_: set() for id_ in ids}
     for link in by_ids(reader, LINKS, ids, column="item_id"):
         sources.setdefault(link.item_id, set()).add(link.source_id)  # a damaged file may lead to another's
@@ -308,19 +312,19 @@ def _made_from(reader: Reader, ids: Sequence[str]) -> dict[str, bytes]:
 
 
 def latest(reader: Reader, item_id: str) -> Item | None:
-    """The newest version of an item."""
+    """Return the newest version of an item."""
     return first(reader, ITEMS, (("id", "=", item_id),), into=Item, order=("id", "version"), descending=True)
 
 
 def latest_of_run(reader: Reader, kind: str, user_id: str, run_id: str) -> Item | None:
-    """The newest item of a kind that a run of this user has; None where it has none, or it was forgotten."""
+    """Return the newest item of a kind that a run of this user has; None where it has none, or it was forgotten."""
     where: tuple[Condition, ...] = (("kind", "=", kind), ("run_id", "=", run_id))
     item = first(reader, ITEMS, where, into=Item, order=("created_at", "id", "version"), descending=True)
     return None if item is None or item.body is None or item.user_id != user_id else item
 
 
 def get_version(reader: Reader, item_id: str, version: int) -> Item | None:
-    """One version of an item."""
+    """Return one version of an item."""
     row = get(reader, ITEMS, (item_id, version))
     return None if row is None else Item(*row)
 
@@ -354,7 +358,7 @@ class _Kind(NamedTuple):
 
 
 def kinds_held(reader: Reader) -> list[str]:
-    """The kinds that the tenant's items have, whoever declares them; one look for each."""
+    """Return the kinds that the tenant's items have, whether declared or not, with one lookup each."""
     kinds: list[str] = []
     order = ("kind", "created_at")
     while (row := first(reader, ITEMS, _behind(kinds), into=_Kind, order=order)) is not None:
@@ -369,21 +373,21 @@ def _behind(kinds: Sequence[str]) -> tuple[Condition, ...]:
 def newest_items(
     reader: Reader, where: tuple[Condition, ...], *, order: tuple[str, ...] = ("id", "version")
 ) -> list[Item]:
-    """The newest version of each item that has one that meets all conditions; none of what was forgotten.
+    """Return the newest version of each item that has one that meets all conditions, without forgotten ones.
 
-    `order` is one in which an item's versions rise; items come as their first versions do.
+    `order` is one in which an item's versions rise; items are ordered by their first versions.
     """
     return newest_of(select_items(reader, where, order=order))
 
 
 def newest_of(versions: Iterable[Item]) -> list[Item]:
-    """The last version of each item, in the order of the first ones; none of what was forgotten."""
+    """Return the last version of each item, in the order of the first ones, without forgotten ones."""
     newest = {item.id: item for item in versions}
     return [item for item in newest.values() if item.body is not None]
 
 
 def write_changes(tx: Transaction, changes: Iterable[Change]) -> list[Item]:
-    """Add each change as the next version of its item, with its lineage; of a repeated mention, its sources alone."""
+    """Write each change as the next version of its item, with its lineage; for a repeated mention, only its sources."""
     return [_write_change(tx, change) for change in changes]
 
 
@@ -392,7 +396,7 @@ def _write_change(tx: Transaction, change: Change) -> Item:
     if before is None:
         return add_item(tx, change)
     if before.kind != change.kind:
-        raise _taken(change)  # whoever has it may be another user, so not even what it is is told
+        raise _taken(change)  # another user may own it, so not even its kind is revealed
     if change.is_mention:
         put_links(tx, change.id, change.sources)
         return before
@@ -402,7 +406,7 @@ def _write_change(tx: Transaction, change: Change) -> Item:
 
 
 def add_item(tx: Transaction, change: Change) -> Item:
-    """The first version of an item. Of two who take an id of their tenant at once, one is refused (X-09)."""
+    """Add the first version of an item. Of two that take one id of the tenant at once, one is refused (X-09)."""
     try:
         return add_items(tx, [change])[0]
     except KeyTaken:
@@ -410,7 +414,7 @@ def add_item(tx: Transaction, change: Change) -> Item:
 
 
 def add_items(tx: Transaction, changes: Sequence[Change]) -> list[Item]:
-    """The first versions of items that nobody else has; raises `KeyTaken` if an item has one of their ids."""
+    """Add the first versions of items that nobody else has; raises `KeyTaken` if an item has one of their ids."""
     by_id = {change.id: change for change in changes}
     tx.do(LockAll([("id", id_) for id_ in sorted(by_id)]))
     for entry in by_ids(tx, ENTRIES, list(by_id), into=_Id):
@@ -430,7 +434,7 @@ class _Id(NamedTuple):
 
 
 def taken_ids(reader: Reader, ids: Sequence[str]) -> set[str]:
-    """Those of these ids that an event or an item of the tenant has, also one that was forgotten (X-09)."""
+    """Return those of these ids that an event or item of the tenant has or had, including forgotten ones (X-09)."""
     return {row.id for spec in (ENTRIES, ITEMS) for row in by_ids(reader, spec, ids, into=_Id)}
 
 
@@ -452,7 +456,7 @@ def _taken(change: Change) -> DuplicateId:
 
 
 class _Place(NamedTuple):
-    """As much of a version as decides which list shows it, and where."""
+    """The columns of a version that decide which list shows it, and where."""
 
     id: str
     version: int
@@ -471,7 +475,7 @@ L = TypeVar("L", ItemRow, _Place)
 
 
 def listed_versions(versions: Sequence[L]) -> list[L]:
-    """All versions of one item, in order, with the columns by which lists find them."""
+    """Return all versions of one item, in order, with the columns by which lists find them."""
     return [_listed(each, versions[0].created_at, is_last=each is versions[-1]) for each in versions]
 
 
@@ -482,7 +486,7 @@ def _listed(row: L, placed_at: str, *, is_last: bool) -> L:
 
 
 def _owner_of_list(row: ItemRow | _Place) -> str | None:
-    """Whose list shows an item. What is no user's is an agent's or the tenant's, and goes by the bank's names."""
+    """Return whose list shows an item. One without a user belongs to an agent or the tenant, by the bank's names."""
     if row.kind not in LISTED:
         return None
     if row.kind in _OF_RUN:
@@ -493,7 +497,7 @@ def _owner_of_list(row: ItemRow | _Place) -> str | None:
 
 
 def listing_faults(reader: Reader, where: tuple[Condition, ...] = ()) -> Iterator[_Place]:
-    """Versions that lists would not find where they should, as they should be."""
+    """Yield versions that lists would not find correctly."""
     versions = stream(reader, ITEMS, where, into=_Place, order=("id", "version"))
     for _, group in groupby(versions, key=lambda each: each.id):
         held = list(group)
@@ -501,13 +505,13 @@ def listing_faults(reader: Reader, where: tuple[Condition, ...] = ()) -> Iterato
 
 
 def relist(tx: Transaction, item_id: str | None = None) -> None:
-    """Put right where lists find the versions of an item, or of all."""
+    """Repair the list columns of an item's versions, or of all."""
     for each in list(listing_faults(tx, () if item_id is None else (("id", "=", item_id),))):
         place = {"newest": each.newest, "owner": each.owner, "placed_at": each.placed_at}
         tx.do(Patch("items", (("id", "=", each.id), ("version", "=", each.version)), place))
 
 
-# -- what items were made from ------------------------------------------------------------------------
+# -- lineage ------------------------------------------------------------------------------------------
 
 _BETWEEN = "\n"
 """No id holds a control character."""
@@ -520,25 +524,25 @@ def put_links(tx: Transaction, item_id: str, sources: Iterable[str]) -> None:
 
 
 def put_lineage(tx: Transaction, item_id: str, user_id: str, turns: Sequence[str]) -> None:
-    """What of this user's the item was made from, turns or records of their bank: all of it, once."""
+    """Store the item's sources of this user, turns or records of their bank: all of it, once."""
     if turns:
         put(tx, LINEAGES, [LineageRow(item_id, user_id, _BETWEEN.join(turns))])
 
 
 def lineage_of(reader: Reader, item_id: str) -> tuple[str, ...]:
-    """What the one row names that the item was made from."""
+    """Return the sources named by the one row."""
     lineage = get(reader, LINEAGES, (item_id,))
     return () if lineage is None else tuple(lineage.turns.split(_BETWEEN))
 
 
 def links_of(reader: Reader, item_id: str) -> list[LinkRow]:
-    """What the item was made from, as rows of `links` in their order, wherever it is written."""
+    """Return the item's sources as rows of `links` in order, wherever they are stored."""
     links = select(reader, LINKS, (("item_id", "=", item_id),))
     return sorted({*links, *(LinkRow(turn, item_id) for turn in lineage_of(reader, item_id))})
 
 
 def links_from(reader: Reader, ids: Sequence[str], users: Iterable[str], known: Collection[str] = ()) -> list[LinkRow]:
-    """The links from these sources to items, but for those that are known already.
+    """Return the links from these sources to items, except those already known.
 
     `users` are those in whose memory the sources are: a lineage names sources of one user.
     """
@@ -572,5 +576,5 @@ def lock_item(tx: Transaction, *item_ids: str) -> None:
 
 
 def lock_receipts(tx: Transaction) -> None:
-    """One at a time says what became of receipts; last of all but the locks of proofs."""
+    """Serialize updates of receipts; taken after all other locks but those of proofs."""
     tx.do(Lock(("scrub",)))

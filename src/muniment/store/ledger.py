@@ -1,8 +1,8 @@
-"""The ledger's records: a draft of what happened, the entry it becomes, a run, a receipt; and their rows.
+"""The ledger's records: a draft of an event, the entry it becomes, a run, a receipt; and their rows.
 
-A row was validated when it was written, and is checked against its hash as it is read: what somebody changed in the
-file since is handed out to nobody (TM-12). Behind them: the check of a quote against the bytes that a pointer names
-(LG-03), and the names of the events that only the run itself writes.
+A row was validated when it was written, and is checked against its hash when read: altered rows are never returned
+(TM-12). Also here: the check of a quote against the bytes that a pointer names (LG-03), and the names of the events
+that only the run itself writes.
 
 Pure, as `admission`, `messages`, `secrets` and `injection` are: never reads a clock, mints an id or touches storage.
 """
@@ -15,7 +15,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Protocol, Self
 
 from muniment.core.canonical import read_canonical
-from muniment.core.instants import format_instant
+from muniment.core.instants import format_instant, local_form
 from muniment.core.ports.schema import EntryRow
 from muniment.core.record import (
     Absent,
@@ -161,14 +161,14 @@ __all__ = [
 
 
 class Excluded(Record):
-    """What was kept out of a window, and why."""
+    """An item kept out of a window, and why."""
 
     id: IdText
     reason: str
 
 
 class ContextManifest(Record):  # CS-04
-    """What was in the window at a step, and what was kept out and why. Ids and reasons, no content."""
+    """The content of the window at a step: ids of what was included, what was left out and why. No content."""
 
     manifest_id: IdText
     builds: Items[IdText]
@@ -177,7 +177,7 @@ class ContextManifest(Record):  # CS-04
     """Evidence ids: events, chunks of documents."""
     excluded: Items[Excluded]
     filters: JsonObject
-    """Which filters ran, and with what."""
+    """The filters that ran, with their arguments."""
     tokens: Absent[Count] = None
 
 
@@ -187,9 +187,9 @@ class ContextManifest(Record):  # CS-04
 INSTRUCTION_LIKE = "instruction_like"
 """The flag of what came from outside and reads like instructions (LG-08)."""
 IMPORTED = "imported:"
-"""What the flag begins with of what was not observed here; behind it stands the system that it comes from."""
+"""Prefix of the flag for an imported event, followed by the name of the source system."""
 PARTLY_ANALYSED = "partly_analysed"
-"""The flag of an event that was over the budget of work: stored whole, and found by words behind what was analysed."""
+"""Flag of an event over the work budget: stored whole, with the rest after the analysed part found by words only."""
 EntryKind = Literal["message", "tool_result", "state_patch", "system", "step"]
 Role = Literal["user", "assistant", "tool", "system", "developer"]
 StopReason = Literal["OBJECTIVE_ACHIEVED", "BUDGET_EXCEEDED", "NO_EVIDENCE", "HUMAN_REQUESTED", "SYSTEM_ERROR"]
@@ -206,12 +206,12 @@ STOP_REASONS: tuple[StopReason, ...] = (
 
 
 def imported_from(flags: Iterable[str]) -> str | None:
-    """The system that an event with these flags comes from; None of one that was observed here."""
+    """Return the source system of an event with these flags; None if it was observed here."""
     return next((flag.removeprefix(IMPORTED) for flag in flags if flag.startswith(IMPORTED)), None)
 
 
 class ToolCall(Record):
-    """Which tool was called with what, and whether it worked; the result is the entry's content."""
+    """The tool that was called, its arguments, and whether it worked; the result is the entry's content."""
 
     name: IdText
     args: Absent[JsonObject] = None
@@ -221,7 +221,7 @@ class ToolCall(Record):
 
 
 class Cited(Record):  # TM-10
-    """What an answer cites of the build it was given: evidence by its marks, and the marks that name none."""
+    """Citations of an answer to its build: evidence by its marks, and the marks that name none."""
 
     build_id: IdText
     evidence_ids: Items[str]
@@ -234,15 +234,15 @@ class StepEvent(Record):  # CS-10
     event: IdText
     step: Absent[Count] = None
     action: Absent[JsonObject] = None
-    """What was done, at ACT: `{"tool": …, "args": …}` or the like. Equal ones in a row are a loop."""
+    """The action taken, at ACT: `{"tool": …, "args": …}` or the like. Equal ones in a row are a loop."""
     tokens: Absent[Count] = None
-    """What the phase cost."""
+    """The cost of the phase."""
     manifest: Absent[ContextManifest] = None
-    """What was in the window, at COMPILE."""
+    """The content of the window, at COMPILE."""
 
 
 class EntryDraft(Record):
-    """What a caller says happened, before it has a place in a chain."""
+    """A caller's description of an event, before it has a place in a chain."""
 
     kind: EntryKind = "message"
     role: Role
@@ -256,9 +256,9 @@ class EntryDraft(Record):
     tool: ToolCall | None = None
     step: StepEvent | None = None
     cited: Cited | None = None
-    """Of an answer, read from its marks where it is observed with its build; never given by a caller."""
+    """Citations of an answer, read from its marks when it is observed with its build; never given by a caller."""
     imported: Origin | None = None
-    """Of what was not observed here: where it comes from. It is flagged so, and looked at as anything from outside."""
+    """Source of an imported event. It is flagged so, and checked like all external content."""
     trust: Trust | None = None
     """May lower the trust the role gives, never raise it."""
     idempotency_key: IdText | None = None
@@ -282,19 +282,18 @@ class Body(Record):
     cited: Absent[Cited] = None
     imported: Absent[Origin] = None
     redactions: Absent[dict[str, Count]] = None
-    """What was redacted at the door: kind of secret → how many."""
+    """Redacted secrets: kind → count."""
     analysed_chars: Absent[Count] = None
-    """Of a text over the budget of work: how many of its characters were analysed. What is behind them is found by its
-    words."""
+    """Number of analysed characters, for a text over the work budget. The rest is found by its words."""
     utc_offset: Absent[Annotated[int, Numeric(integral=True)]] = None
-    """How many minutes the clock of the caller's `ts` was ahead of UTC, unless it was UTC: days are the speaker's."""
+    """Offset in minutes of the caller's `ts` from UTC, if not zero: days are the speaker's."""
 
 
 class LedgerEntry(Record):
-    """One event of the ledger, as it stands. `id` is its evidence id.
+    """One event of the ledger. `id` is its evidence id.
 
-    `body` is None once it was forgotten, and `receipt_id` then says by which receipt. `content` and the other
-    body fields are reachable as attributes.
+    `body` is None once it was forgotten, and `receipt_id` then names the receipt. `content` and the other body fields
+    are reachable as attributes.
     """
 
     id: IdText
@@ -317,13 +316,19 @@ class LedgerEntry(Record):
         return self.body is None
 
     @property
+    def local_ts(self) -> str:
+        """`ts` as the clock of the speaker shows it, with its offset; in UTC where none is known."""
+        offset = None if self.body is None else self.body.utc_offset
+        return self.ts if offset is None else local_form(self.ts, offset)
+
+    @property
     def content(self) -> str | None:
         """The text, where it lies in the row; None for a blob (ask `mem.ledger.content(id)`) or a forgotten entry."""
         return self.body.content if self.body else None
 
     @property
     def analysed_chars(self) -> int | None:
-        """How many characters were analysed, of a text that is over the budget of work; None where all of it was."""
+        """Number of analysed characters of a text over the work budget; None if all of it was analysed."""
         return self.body.analysed_chars if self.body else None
 
     @property
@@ -352,17 +357,17 @@ class LedgerEntry(Record):
 
     @property
     def cited(self) -> Cited | None:
-        """Of an answer that was observed with its build: what it cites."""
+        """Citations of an answer that was observed with its build."""
         return self.body.cited if self.body else None
 
     @property
     def imported(self) -> Origin | None:
-        """Of an event that was not observed here: where it comes from."""
+        """Source of an event that was not observed here."""
         return self.body.imported if self.body else None
 
 
 class RunState(Record):
-    """A run: what it is for and whether it has ended. Projected from its `system` entries."""
+    """A run: its purpose and whether it has ended. Projected from its `system` entries."""
 
     run_id: IdText
     scope: Scope
@@ -377,9 +382,9 @@ class RunState(Record):
     diagnosis: JsonObject | None = None  # CS-08
     """Why the run is locked: the validation its compaction failed."""
     first_said_at: Absent[str] = None
-    """When the first of its turns was said, which may be long before it was recorded. Looked up, never stored."""
+    """Time of its first turn, which may be long before it was recorded. Looked up, never stored."""
     last_said_at: Absent[str] = None
-    """When the last of its turns was said."""
+    """Time of its last turn."""
 
     @property
     def is_locked(self) -> bool:
@@ -391,7 +396,7 @@ class RunState(Record):
 
 
 class Erased(Record):
-    """One thing a forget erased: what kind it was, its id, and the hash that stays (hex), where it had one."""
+    """One erased thing: its kind, its id, and the hash that stays (hex), where it had one."""
 
     kind: str
     id: str
@@ -399,16 +404,14 @@ class Erased(Record):
 
 
 LEFT_DAMAGED = "left_damaged"
-"""Count of a receipt: rows of what was forgotten that are missing, or do not hold what was written there: it may stand
-elsewhere."""
+"""Count in a receipt: forgotten rows that are missing or altered, whose content may be elsewhere."""
 
 WAITING, LEFT_WAITING = "waiting", "left_waiting"
-"""Counts of a receipt: events that hooks had put down for the store and nobody had written yet, which went, and those
-that may be left."""
+"""Counts in a receipt: unwritten events held by hooks that were erased, and those that may remain."""
 
 
 class Receipt(Record):  # LG-07
-    """Proof of a forget: what was asked, what went. Holds ids and counts, never content."""
+    """Proof of a forget: the request and what was erased. Holds ids and counts, never content."""
 
     receipt_id: IdText
     tenant_id: IdText
@@ -420,10 +423,10 @@ class Receipt(Record):  # LG-07
     """The engine checked its own files and found none of it."""
     note: str
     concerns: Absent[str] = None
-    """A digest of the one user whose it was, or of nobody; absent where it was several users'."""
+    """A digest of the one user it concerns, or of nobody; absent for several users."""
 
     def user_among(self, owners: Iterable[str]) -> str | None:
-        """The user whom it concerns, where these owned what went; "" where that is nobody, None where they are several.
+        """Return the one user a receipt concerns among these owners; "" for nobody, None for several.
 
         So a user's receipts are found among any number of others', and none of these moves a user's position.
         """
@@ -436,17 +439,17 @@ class Receipt(Record):  # LG-07
 
     @property
     def status(self) -> Literal["complete", "pending"]:
-        """`pending` while some of it may be left in a file, a damaged row or a hook's folder; the note names where."""
+        """`pending` while content may remain in a file, a damaged row or a hook's folder; the note names where."""
         return "complete" if self.scrubbed else "pending"
 
     @property
     def is_clean(self) -> bool:
-        """Whether no count says that some of it may be left in rows or in what hooks hold."""
+        """Return whether no count reports content that may remain in rows or with hooks."""
         return not (self.counts.get(LEFT_DAMAGED) or self.counts.get(LEFT_WAITING))
 
     @property
     def left_note(self) -> str:
-        """The part of the note about damaged rows, and about events that hooks hold."""
+        """Return the part of the note about damaged rows, and about events that hooks hold."""
         note = ""
         if damaged := self.counts.get(LEFT_DAMAGED, 0):
             rows = f"{damaged} {'row' if damaged == 1 else 'rows'}"
@@ -468,7 +471,7 @@ def _drafts() -> "TypeAdapter[list[EntryDraft]]":
 
 
 def drafts_of(events: Iterable[Any]) -> list[EntryDraft]:
-    """Dicts of `observe`'s arguments, and drafts, as drafts in the same order; every issue is told at once."""
+    """Convert dicts of `observe`'s arguments, and drafts, to drafts in the same order; reports every issue at once."""
     plain = [event if isinstance(event, EntryDraft) else _event(event, index) for index, event in enumerate(events)]
     try:
         return _drafts().validate_python(plain)
@@ -477,7 +480,7 @@ def drafts_of(events: Iterable[Any]) -> list[EntryDraft]:
 
 
 def _as_recorded(event: dict[str, Any]) -> dict[str, Any]:
-    """What callers write, as the strict record wants it: text time stamps, real sequences, real dicts."""
+    """Convert callers' values to the strict record's: text time stamps, real sequences, real dicts."""
     ts = event.get("ts")
     if isinstance(ts, datetime):
         event["ts"] = format_instant(ts) if ts.tzinfo is None else ts.isoformat()
@@ -495,18 +498,18 @@ def _as_recorded(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def _ordered(values: Iterable[Any]) -> list[Any]:
-    """A set in one order. What is not text is refused later, by the record."""
+    """Put a set in a fixed order. Values that are not text are refused later, by the record."""
     texts = list(values)
     return sorted(texts) if all(isinstance(text, str) for text in texts) else texts
 
 
 def make_draft(**event: Any) -> EntryDraft:
-    """A draft with these fields; those that are None are left out."""
+    """Return a draft with these fields, leaving out those that are None."""
     return _validated({key: value for key, value in event.items() if value is not None})
 
 
 def draft_of(event: Mapping[str, Any]) -> EntryDraft:
-    """A dict of `observe`'s arguments as a draft; what kind of entry it is follows from what it holds."""
+    """Convert a dict of `observe`'s arguments to a draft, inferring the kind of entry from its fields."""
     return _validated(_with_kind(dict(event)))
 
 
@@ -536,7 +539,7 @@ def _with_kind(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def refuse_reserved(draft: EntryDraft, path: str) -> None:
-    """Only the run itself says that it started or ended, or that memory changed."""
+    """Refuse events that only the run itself may write: that it started or ended, or that memory changed."""
     reserved = MEMORY_EVENTS | RUN_EVENTS if draft.kind == "state_patch" else RUN_TURNS
     event = draft.metadata.get("event") if draft.metadata else None
     if draft.kind in ("system", "state_patch") and isinstance(event, str) and event in reserved:
@@ -551,21 +554,21 @@ def refuse_reserved(draft: EntryDraft, path: str) -> None:
 
 
 class EntryOwner(NamedTuple):
-    """An entry, and whose it is."""
+    """An entry and its owner."""
 
     id: str
     user_id: str
 
 
 class EntryReceipt(NamedTuple):
-    """An entry, and the receipt that tells of its forgetting where it was forgotten."""
+    """An entry, with the receipt of its forgetting if it was forgotten."""
 
     id: str
     receipt_id: str | None
 
 
 class ContentRow(Protocol):
-    """What a row must have for its content to be checked."""
+    """The columns a row needs for its content to be checked."""
 
     @property
     def id(self) -> str: ...
@@ -580,7 +583,7 @@ class ContentRow(Protocol):
 
 
 def check_content(row: ContentRow) -> None:
-    """The content of an entry is what was sealed, or was forgotten by a receipt."""
+    """Check that the content of an entry is what was sealed, or was forgotten by a receipt."""
     body, salt = row.body, row.salt
     if body is None:
         if row.receipt_id is None or salt is not None:
@@ -597,13 +600,13 @@ def check_content(row: ContentRow) -> None:
 
 
 def read_body(row: ContentRow) -> dict[str, Any] | None:
-    """The body of an entry, checked; None where it was forgotten."""
+    """Return the checked body of an entry; None where it was forgotten."""
     check_content(row)
     return None if row.body is None else read_canonical(row.body)
 
 
 def check_header(tenant_id: str, row: EntryRow) -> None:
-    """What a row says of whose its entry is, where it stands, when and by whom, is what was sealed."""
+    """Check that a row's header (owner, place, time, author) is what was sealed."""
     try:
         is_sound = type(row.seq) is int and row.hash == header_hash(tenant_id, row)
     except (TypeError, InvalidJson):  # a value of another type than its column's
@@ -620,7 +623,9 @@ _EMPTY_BODY: dict[str, Any] = dict.fromkeys(Body.model_fields)
 def entry_of_row(
     tenant_id: str, row: EntryRow, *, scope: Scope | None = None, body: dict[str, Any] | None = None
 ) -> LedgerEntry:
-    """The record of a stored row, which is checked; `scope` and `body` are of one that the caller has just sealed."""
+    """Return the record of a stored row after checking it; `scope` and `body` are those of an entry the caller just
+    sealed.
+    """
     if body is None:
         check_header(tenant_id, row)
     plain = body if body is not None else read_body(row)
@@ -677,7 +682,7 @@ def _body(plain: dict[str, Any]) -> Body:
 
 @lru_cache(maxsize=256)
 def _present(names: tuple[str, ...]) -> set[str]:
-    """Bodies of one shape share the set of their names."""
+    """Return the shared set of field names for bodies of one shape."""
     return set(names)
 
 
@@ -686,7 +691,7 @@ def _present(names: tuple[str, ...]) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """What a pointer points to: the bytes, where they stand, and the id that names just this evidence."""
+    """The target of a pointer: the bytes, their location, and the id that names exactly this evidence."""
 
     evidence_id: str
     data: bytes
@@ -698,7 +703,7 @@ class Resolved:
 
 
 def pointer_address(pointer: Pointer) -> tuple[str, str]:
-    """(corpus_id, chunk_id) of any pointer."""
+    """Return (corpus_id, chunk_id) of any pointer."""
     match pointer:
         case EventSpan():
             return LEDGER_CORPUS, pointer.event_id
@@ -709,14 +714,14 @@ def pointer_address(pointer: Pointer) -> tuple[str, str]:
 
 
 def locate_quote(whole: bytes, quote: str) -> Span | None:
-    """Where the quote stands first in the bytes, verbatim."""
+    """Return the first verbatim occurrence of the quote in the bytes."""
     needle = quote.encode()
     at = whole.find(needle)
     return None if at < 0 else Span(start=at, end=at + len(needle))
 
 
 def cut(pointer: Pointer, whole: bytes) -> Resolved:
-    """The bytes of `whole` that the pointer means; its quote must stand there, verbatim."""
+    """Return the bytes of `whole` that the pointer means, checking its quote verbatim."""
     span = pointer.span
     if span is None:
         span = Span(start=0, end=len(whole))
@@ -750,7 +755,7 @@ COUNTED_EVENTS = frozenset({"PLAN_DONE", "ACT_DONE", "OBSERVE_DONE"})
 """The terminal events that compaction counts (CS-10)."""
 
 PINNED = ("objective", "done_definition", "budgets")
-"""What a run is for: said when it starts, and never changed (CS-05)."""
+"""A run's purpose: set when it starts, and never changed (CS-05)."""
 
 # `system` entries, written by the run itself
 RUN_STARTED = "run_started"
@@ -879,7 +884,7 @@ CITING = {"decisions": "evidence_id", "tool_evidence": "ref"}
 
 
 def named_events(patch: Any) -> tuple[str, ...]:
-    """The events that decisions and tool evidence of a patch refer to, each once."""
+    """Return the events that decisions and tool evidence of a patch refer to, each once."""
     if not isinstance(patch, Mapping):
         return ()
     named: dict[str, None] = {}

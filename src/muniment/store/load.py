@@ -1,8 +1,8 @@
-"""Loads: many events of many sessions, checked whole and put in order on disk, then written in large transactions.
+"""Loads: many events of many sessions, validated and sorted on disk, then written in large transactions.
 
-Nothing is written before all events were found to be in order. Every event has an idempotency key, so a load that broke
-off at any moment is run again and passes over what is there. Never more is in memory than a transaction takes, and what
-the spool sorts. The index follows as for any other entry.
+Nothing is written before all events were found valid. Every event has an idempotency key, so an interrupted load is run
+again and skips what is there. Memory holds no more than one transaction and what the spool sorts. Indexing follows as
+for any other entry.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from muniment.core.canonical import canonical_bytes, canonical_text, read_canonical, salted_digest
+from muniment.core.instants import in_zone
 from muniment.core.limits import checkpoint
 from muniment.core.ports.engine import KeyTaken, Transaction
 from muniment.core.ports.rows import by_ids, find
@@ -25,6 +26,8 @@ from muniment.store.append import Batch, append_batches, key_named, opening_draf
 from muniment.store.ledger import EntryDraft, refuse_reserved
 
 if TYPE_CHECKING:
+    from datetime import tzinfo
+
     from muniment.core.outside.spool import Spool
     from muniment.core.policy import LedgerPolicy
     from muniment.core.scope import Trust
@@ -37,53 +40,53 @@ __all__ = ["LoadEvent", "LoadPhase", "LoadReport", "Loaded", "Progress", "event_
 PORTION_EVENTS = 5_000
 PORTION_CHARS = 8 << 20
 PORTION_SESSIONS = 500
-"""Sessions that one transaction locks: a server has room for some thousands of locks, of everybody together."""
+"""Sessions locked by one transaction: a server has room for some thousands of locks across all clients."""
 RUNS_MAX = 4_096
 SCOPES_MAX = 1 << 15
-"""Scopes that are known to be valid: the events of a log's users alternate."""
+"""Scopes cached as valid: the events of a log's users alternate."""
 _RACES_MAX = 4
-"""How often a portion is written again after another writer came first."""
+"""Retries of a portion after another writer came first."""
 
 LoadPhase = Literal["checked", "written", "indexed"]
 Progress = Callable[[LoadPhase, int], None]
-"""Called with the number of events that went through a phase since the last call."""
+"""Called with the number of events that passed a phase since the last call."""
 
 Address = tuple[str, str, str, str | None]
 
 
 class LoadEvent(NamedTuple):
-    """An event with the names it goes under."""
+    """An event with the names it is stored under."""
 
     user_id: str
     agent_id: str
     session_id: str
     run_id: str | None
-    """None for a run of the load's own, one for each session and agent."""
+    """None for a run made by the load, one for each session and agent."""
     draft: EntryDraft
     where: str
-    """Its place in what was given, for errors."""
+    """Its place in the input, for errors."""
 
 
 class LoadReport(Record):
-    """What a load wrote, and what was there already."""
+    """The events a load wrote, and those already present."""
 
     events: Count
-    """As many as were given."""
+    """Events given."""
     written: Count
     already_present: Count
-    """Were written earlier under the same key."""
+    """Events written earlier under the same key."""
     forgotten: Count
-    """Were written earlier under the same key and forgotten since: they are not written again."""
+    """Events written earlier under the same key and forgotten since: they are not written again."""
     sessions: Count
     """Sessions that events were written to."""
     indexed: Count
-    """Turns that were put into the index, of this load or of one before that was broken off."""
+    """Turns indexed, of this load or of an earlier one that was interrupted."""
     waiting: Count
-    """Events of the tenant that are not in the index yet."""
+    """Events of the tenant that are not indexed yet."""
 
 
 class Loaded(NamedTuple):
-    """What was written of a load."""
+    """The result of writing a load."""
 
     events: int = 0
     written: int = 0
@@ -93,8 +96,9 @@ class Loaded(NamedTuple):
 
 
 def event_key(address: Address, number: int, event: dict[str, Any]) -> str:
-    """The idempotency key of an event that has none. It depends on the event and its place in the session alone, so
-    that the same events given again write nothing."""
+    """Return the idempotency key of an event that has none. It depends only on the event and its place in the session,
+    so that loading the same events again writes nothing.
+    """
     return "ingest:" + sha256(canonical_bytes([*address, number, event])).hexdigest()
 
 
@@ -102,18 +106,19 @@ def event_key(address: Address, number: int, event: dict[str, Any]) -> str:
 
 
 class _Checked(NamedTuple):
-    """An event that was admitted: all that is written of it but its id, its salt and its place. A spool has it as a
-    plain tuple. Its request holds what the caller gave, before anything was redacted."""
+    """An admitted event: everything written of it but its id, salt and place. A spool stores it as a plain tuple. Its
+    request holds the caller's input before redaction.
+    """
 
     id: str | None
-    """None for one that is minted."""
+    """None for a minted id."""
     kind: EntryKind
     role: Role
     ts: str | None
     trust: Trust
     flags: tuple[str, ...]
     body_text: str
-    """Canonical; of one with a blob, without its name."""
+    """Canonical; without the blob's name if it has one."""
     blob: bytes | None
     event: Any
     key: tuple[bytes, bytes]
@@ -130,16 +135,21 @@ class _Checked(NamedTuple):
 
 
 def spool_events(
-    events: Iterable[LoadEvent], policy: LedgerPolicy, spool: Spool, tenant_id: str, progress: Progress
+    events: Iterable[LoadEvent],
+    policy: LedgerPolicy,
+    spool: Spool,
+    tenant_id: str,
+    progress: Progress,
+    timezone: tzinfo | None = None,
 ) -> None:
-    """Check every event as the ledger would, and keep it on disk; raises for the first that would be refused."""
+    """Check every event as the ledger would, and spool it; raises for the first that would be refused."""
     spool.label = (tenant_id, policy)
     scopes: set[Address] = set()
     for event in events:
         checkpoint()
         try:
             _check_scope(event, tenant_id, scopes)
-            checked = _check_draft(event, policy, tenant_id)
+            checked = _check_draft(event, policy, tenant_id, timezone)
         except MunimentError as error:
             error.message = f"{event.where}: {error.message}"
             raise
@@ -169,7 +179,7 @@ def _scope(tenant_id: str, address: Address, run_id: str) -> Scope:
     return scope_given(names | {"run_id": run_id if named is None else named})
 
 
-def _check_draft(event: LoadEvent, policy: LedgerPolicy, tenant_id: str) -> _Checked:
+def _check_draft(event: LoadEvent, policy: LedgerPolicy, tenant_id: str, timezone: tzinfo | None) -> _Checked:
     draft = event.draft
     if draft.idempotency_key is None:
         raise InvalidInput("an event that is loaded has a key", path="$.idempotency_key")
@@ -178,7 +188,8 @@ def _check_draft(event: LoadEvent, policy: LedgerPolicy, tenant_id: str) -> _Che
         raise InvalidInput(said, path="$.cited", hint="observe such answers one by one, with their build")
     refuse_reserved(draft, "$")
     key = key_named(draft, tenant_id, event.user_id, event.agent_id, event.session_id)
-    return _checked(admit(draft, policy), key)
+    said_at = draft.ts if draft.ts is None or timezone is None else in_zone(draft.ts, timezone)
+    return _checked(admit(draft, policy, said_at), key)
 
 
 def _checked(admitted: Admitted, key: tuple[bytes, bytes]) -> _Checked:
@@ -201,17 +212,17 @@ def _checked(admitted: Admitted, key: tuple[bytes, bytes]) -> _Checked:
 
 
 class _Part(NamedTuple):
-    """Consecutive events of one session that are of one run, and where each stood in what was given."""
+    """Consecutive events of one session and one run, with their places in the input."""
 
     scope: Scope
     events: list[_Checked]
     where: list[str]
     is_new: bool
-    """The run was just made for it, and nothing is there of it."""
+    """The run was just made for it, so it has no entries yet."""
 
 
 def write_spooled(ctx: Context, tenant_id: str, spool: Spool, progress: Progress) -> Loaded:
-    """Write all that was spooled and is not there yet."""
+    """Write all spooled events that are not there yet."""
     if spool.count and spool.label != (tenant_id, ctx.policy.ledger):
         said = "these events were checked for another tenant or under another policy"
         raise InvalidInput(said, path="$.policy", hint="check them with what the store was opened with")
@@ -235,7 +246,7 @@ def write_spooled(ctx: Context, tenant_id: str, spool: Spool, progress: Progress
 
 
 def _parts(ctx: Context, tenant_id: str, spool: Spool) -> Iterator[_Part]:
-    """The spooled events in parts of one run, none larger than a portion."""
+    """Split the spooled events into parts of one run, none larger than a portion."""
     runs: OrderedDict[Address, Scope] = OrderedDict()
     held: _Part | None = None
     chars = 0
@@ -261,7 +272,7 @@ def _parts(ctx: Context, tenant_id: str, spool: Spool) -> Iterator[_Part]:
 
 
 def _portions(parts: Iterable[_Part]) -> Iterator[list[_Part]]:
-    """As many parts as one transaction takes."""
+    """Group parts into portions of one transaction each."""
     held: list[_Part] = []
     events = chars = 0
     for part in parts:
@@ -278,7 +289,7 @@ def _portions(parts: Iterable[_Part]) -> Iterator[list[_Part]]:
 
 
 def _write_portion(ctx: Context, tenant_id: str, parts: Sequence[_Part], opening: Admitted) -> Loaded:
-    """Write the events that were not written before, all of them or none."""
+    """Write the portion's new events, all of them or none."""
     taken = ""
     for number in range(_RACES_MAX):
         batches = [_batch(ctx, part, opening) for part in parts]
@@ -328,7 +339,7 @@ class _Salted(NamedTuple):
 
 
 def _find_written(tx: Transaction, parts: Sequence[_Part]) -> tuple[list[set[int]], int]:
-    """The places of each part's events that were written before, and how many of them were forgotten since.
+    """Return the places of each part's events that were already written, and how many were forgotten since.
 
     Raises `IdempotencyMismatch` if a key was used for another request.
     """

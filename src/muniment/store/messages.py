@@ -1,6 +1,6 @@
-"""Messages as the APIs of model providers have them, as events: Chat Completions, Responses items, Anthropic messages.
+"""Conversion of model providers' messages to events: Chat Completions, Responses items, Anthropic messages.
 
-A message may be several events: what was said, and each tool result by itself, joined to its call by the call's id. An
+A message may be several events: its text, and each tool result separately, joined to its call by the call's id. An
 event depends on nothing that comes after it in the list, so that a list that has grown begins with the same events.
 Pictures and files among the parts of a message are kept as references, not as bytes.
 """
@@ -21,7 +21,7 @@ _SPOKEN = ("user", "assistant", "system", "developer")
 _RESULTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output", "computer_call_output")
 _CALLS = ("function_call", "custom_tool_call")
 _WITH_OUTPUT = ("mcp_call", "code_interpreter_call", "web_search_call", "file_search_call", "image_generation_call")
-"""Calls that the provider carries out itself: the item is call and result at once."""
+"""Calls that the provider executes itself: the item is call and result at once."""
 _SILENT = (
     "reasoning",
     "item_reference",
@@ -32,19 +32,19 @@ _SILENT = (
     "computer_call",
     "local_shell_call",
 )
-"""Items in which nobody says anything; that they were there is kept."""
+"""Items without text; only their presence is kept."""
 _HINT = 'a message is {"role": "user", "content": "…"}, an item of Responses {"type": "function_call_output", …}'
 
 
 class MessageEvent(NamedTuple):
-    """One event of a list of messages: `observe`'s arguments, and the place of the message it comes from."""
+    """One event of a list of messages: `observe`'s arguments, and the place of its message."""
 
     at: int
     event: dict[str, Any]
 
     @property
     def is_prompt(self) -> bool:
-        """The caller's own prompt: no part of the conversation."""
+        """True for the caller's own prompt, which is not part of the conversation."""
         return self.event["role"] in ("system", "developer") and "event" not in (self.event.get("metadata") or {})
 
 
@@ -55,7 +55,7 @@ class _Call(NamedTuple):
 
 @dataclass(slots=True)
 class _Calls:
-    """Calls that were made and not answered yet. Some servers give an id again once its call was answered."""
+    """Calls that were made and not answered yet. Some servers reuse an id once its call was answered."""
 
     open: dict[str, _Call] = field(default_factory=dict)
     answered: set[str] = field(default_factory=set)
@@ -82,7 +82,7 @@ class _Calls:
 
 
 def read_messages(messages: Sequence[Mapping[str, Any]]) -> list[MessageEvent]:
-    """The events of a list of messages, in order. Raises `InvalidInput` with the place of what cannot be read."""
+    """Convert a list of messages to events, in order. Raises `InvalidInput` with the place of anything unreadable."""
     calls = _Calls()
     found: list[MessageEvent] = []
     for index, message in enumerate(messages):
@@ -103,7 +103,7 @@ def _events(message: Mapping[str, Any], path: str, calls: _Calls) -> Iterator[di
         raise InvalidInput(f"a message with {shown}", path=f"{path}.role", hint=_HINT)
 
 
-# -- what was said --------------------------------------------------------------------------------------------
+# -- messages -------------------------------------------------------------------------------------------------
 
 
 def _spoken(message: Mapping[str, Any], role: str, path: str, calls: _Calls) -> Iterator[dict[str, Any]]:
@@ -114,7 +114,7 @@ def _spoken(message: Mapping[str, Any], role: str, path: str, calls: _Calls) -> 
     metadata: dict[str, Any] = {"parts": content.parts} if content.parts else {}
     if made:
         metadata["tool_calls"] = [_told(*call) for call in made]
-    if message.get("status") == "incomplete":  # as Responses items say of themselves: the answer broke off
+    if message.get("status") == "incomplete":  # the Responses API's status of a truncated answer
         metadata["incomplete"] = True
     for at, (id_, name, args) in enumerate(made):
         calls.make(id_, _Call(name, args), f"{path}.tool_calls[{at}].id")
@@ -132,7 +132,7 @@ def _spoken(message: Mapping[str, Any], role: str, path: str, calls: _Calls) -> 
 
 
 def _told(call_id: str, name: str, args: dict[str, Any] | None) -> dict[str, Any]:
-    """A call as the message that made it keeps it."""
+    """Return a call in the form stored with the message that made it."""
     return {"id": call_id, "name": name} | ({"args": args} if args else {})
 
 
@@ -151,7 +151,7 @@ def _chat_calls(message: Mapping[str, Any], path: str) -> Iterator[tuple[str, st
             _arguments(function.get("arguments", function.get("input"))),
         )
     function = message.get("function_call")
-    if isinstance(function, Mapping):  # of before there were ids: its name stands for one
+    if isinstance(function, Mapping):  # older messages lack ids: the name replaces it
         name = _named(function, "name", f"{path}.function_call")
         yield f"function:{name}", name, _arguments(function.get("arguments"))
 
@@ -216,7 +216,7 @@ def _named(held: Mapping[str, Any], key: str, path: str) -> str:
 
 
 def _arguments(given: Any) -> dict[str, Any] | None:
-    """What a call was given, as an object; what is none, or no JSON, under one name."""
+    """Return a call's arguments as an object; anything else, or invalid JSON, under one name."""
     if isinstance(given, str):
         if not given.strip():
             return None
@@ -230,7 +230,7 @@ def _arguments(given: Any) -> dict[str, Any] | None:
 
 
 def _plain(value: Any) -> Any:
-    """Plain JSON data; objects of a client library as the data they stand for."""
+    """Convert to plain JSON data, including objects of a client library."""
     if isinstance(value, Mapping):
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -246,7 +246,7 @@ _PART_CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
 _UNSAID = ("thinking", "redacted_thinking", "reasoning", "cache_point", "compaction")
 _FOUND = ("title", "url", "text")
 _INLINE_MAX = 2_048
-"""A longer address is no address: the picture stands in it."""
+"""Longer URLs hold the picture itself."""
 
 
 class ResultPart(NamedTuple):
@@ -260,17 +260,17 @@ class ResultPart(NamedTuple):
 
 @dataclass(slots=True)
 class Content:
-    """The text of a message, what it refers to, and the calls and results that stand among its parts."""
+    """The text of a message, its references, and the calls and results among its parts."""
 
     text: str = ""
     parts: list[dict[str, Any]] = field(default_factory=list)
-    """What is no text, as references."""
+    """Parts other than text, as references."""
     calls: list[tuple[str, str, dict[str, Any] | None]] = field(default_factory=list)
     results: list[ResultPart] = field(default_factory=list)
 
 
 def read_content(given: Any, path: str) -> Content:
-    """Text, null, or a list of parts."""
+    """Read text, null, or a list of parts."""
     if given is None:
         return Content()
     if isinstance(given, str):
@@ -295,7 +295,7 @@ def read_content(given: Any, path: str) -> Content:
 
 
 def _read_part(part: Mapping[str, Any], index: int, path: str, content: Content) -> list[str]:
-    """The text of a part, if it has one; what else it is goes to the content."""
+    """Return the text of a part, if any; everything else is added to the content."""
     kind = part.get("type")
     if kind in _TEXTS:
         text = part.get("refusal") if kind == "refusal" else part.get("text")
@@ -328,7 +328,7 @@ def _read_part(part: Mapping[str, Any], index: int, path: str, content: Content)
 
 
 def _found(held: Any) -> str:
-    """What a search of the provider's own found, line by line; or why it failed."""
+    """Return the results of a provider's own search, line by line, or why it failed."""
     if isinstance(held, Mapping):
         return str(held.get("error_code") or held.get("stdout") or held.get("type") or "")
     listed = [each for each in held if isinstance(each, Mapping)] if isinstance(held, list | tuple) else []
@@ -337,7 +337,7 @@ def _found(held: Any) -> str:
 
 
 def _reference(part: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    """A picture, a sound or a file by its address or id; what stands in the message itself, by its hash and size."""
+    """Return a picture, sound or file by its address or id; inline data by its hash and size."""
     reference: dict[str, Any] = {"type": kind}
     for held in (part, *(value for value in part.values() if isinstance(value, Mapping))):
         for key in ("url", "image_url", "file_url"):
@@ -368,7 +368,7 @@ def _hashed(data: str) -> dict[str, Any]:
 
 
 def _in_words(reference: Mapping[str, Any]) -> str:
-    """How a reference stands in the text of its message."""
+    """Return the text form of a reference within its message."""
     noun = "image" if "image" in reference["type"] else "audio" if "audio" in reference["type"] else "file"
     named = next((reference[key] for key in ("filename", "title", "url", "file_id") if key in reference), None)
     if named is None and "sha256" in reference:

@@ -1,10 +1,10 @@
-"""Positions: how far a reader of a user's changes has come.
+"""Positions: how far a reader of a user's changes has read.
 
-A position is kept whole while the changes are watched. It also has the form of a short text, with which the reader can
-go on later, in whichever process.
+A position is kept whole while the changes are watched. It also has a short text form, from which the reader can
+continue later, in any process.
 
-The text names the sessions that were written last, and how many entries there were in all. So whoever reads it back
-either knows the exact place in every session, or knows that it does not know.
+The text names the sessions written last, and the total number of entries. So restoring it either yields the exact place
+in every session, or reports that it cannot.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ __all__ = [
 
 LISTED_MAX = 8
 SEEN_MAX = 64
-"""How many of the newest builds, and of the newest receipts, a position remembers, to tell the later ones from them."""
+"""Number of the newest builds, and receipts, that a position remembers to recognise later ones."""
 _PAGE_ROWS = 256
 _ERASED_LOOKED_AT = 32
-"""What a receipt erased, as far as it is asked whose it was."""
+"""Number of erased things of a receipt that are checked for their owner."""
 _FORMAT = 2
 _SEALED_CHARS = 24
 Where = tuple[Condition, ...]
@@ -55,19 +55,19 @@ _Key = tuple[str, str, int]
 
 
 class Who(NamedTuple):
-    """Whose changes: a user's, and those of the user's bank."""
+    """The owner of the changes: a user, with that user's bank."""
 
     tenant_id: str
     user_id: str
 
     @property
     def owners(self) -> tuple[str, str]:
-        """The names under which their entries stand: the user's own, and that of the user's bank."""
+        """Return the names that own the entries: the user's, and that of the user's bank."""
         return self.user_id, user_bank(self.user_id)
 
 
 class Read(NamedTuple):
-    """Up to where a session was read: the entry's number, and when it was recorded."""
+    """The end of the read part of a session: the entry's number, and when it was recorded."""
 
     seq: int
     recorded_at: str
@@ -75,17 +75,18 @@ class Read(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """Items of a kind: how many there were, and the newest of them by when they were made, id and version.
+    """Items of a kind: their number, and the newest by creation time, id and version.
 
-    Of receipts, which are nobody's own, those that concern the user: how many others there are moves no position. Those
-    that concern several users stand in a list of all, as do those of before there were lists.
+    For receipts, which no user owns, only those that concern the user: others do not move a position. Those that
+    concern several users are in a shared list, as are those older than lists.
     """
 
     count: int
     newest: frozenset[_Key] = field(default_factory=frozenset)
     seen: frozenset[_Key] = field(default_factory=frozenset)
-    """Receipts in the list of all that were looked at. While they are few, all are looked at again, and no text of a
-    position tells of them."""
+    """Receipts in the shared list that were examined. While they are few, all are examined again, and the text of a
+    position does not include them.
+    """
 
     @property
     def last(self) -> _Key:
@@ -94,7 +95,7 @@ class Tail:
 
 @dataclass(frozen=True, slots=True)
 class Standpoint:
-    """All that a reader has seen."""
+    """Everything that a reader has seen."""
 
     heads: Mapping[tuple[str, str], Read]
     """By owner and session."""
@@ -106,12 +107,12 @@ class Standpoint:
 
 
 def stand(reader: Reader, who: Who) -> Standpoint:
-    """The standpoint of a reader who has read everything there is."""
+    """Return the position of a reader who has read everything there is."""
     return Standpoint(dict(read_heads(reader, who)), _builds(reader, who), _receipts(reader, who))
 
 
 def read_heads(reader: Reader, who: Who) -> Iterator[tuple[tuple[str, str], Read]]:
-    """Where each session ends, by the key of the sessions."""
+    """Yield the end of each session, by the key of the sessions."""
     for owner in who.owners:
         for session in select(reader, SESSIONS, (("user_id", "=", owner),), into=_SessionEnd):
             yield (owner, session.session_id), Read(session.head_seq, session.head_recorded_at)
@@ -124,7 +125,7 @@ class _SessionEnd(NamedTuple):
 
 
 class TailItem(NamedTuple):
-    """One of the newest items of a kind, as far as an index tells of it."""
+    """One of the newest items of a kind, with the columns an index holds."""
 
     created_at: str
     id: str
@@ -138,24 +139,24 @@ class TailItem(NamedTuple):
 
 
 def builds_where(who: Who) -> Where:
-    """A user's builds, which have no name."""
+    """Select a user's builds, which have no name."""
     return ("kind", "=", "build"), ("user_id", "=", who.user_id), ("name", "=", None)
 
 
 def receipts_where(who: Who | None) -> Where:
-    """The receipts that concern this user alone; without one, those in the list of all."""
+    """Select the receipts that concern this user alone; without a user, those in the shared list."""
     name = receipts_of(None if who is None else who.user_id)
     return ("kind", "=", "receipt"), ("user_id", "=", None), ("name", "=", name)
 
 
 def read_tail(reader: Reader, where: Where) -> list[TailItem]:
-    """The newest of these items, newest first."""
+    """Read the newest of these items, newest first."""
     order = ("created_at", "id", "version")
     return select(reader, ITEMS, where, into=TailItem, order=order, descending=True, limit=SEEN_MAX)
 
 
 def own_receipts(reader: Reader, who: Who, receipts: Iterable[TailItem]) -> list[TailItem]:
-    """Those among receipts in the list of all that concern something of this user's."""
+    """Return those receipts in the shared list that concern something of this user's."""
     known: dict[str, bool] = {}
     for receipt in receipts:
         if receipt.id not in known:
@@ -194,7 +195,7 @@ def _builds(reader: Reader, who: Who) -> Tail:
 
 
 def seal(who: Who, at: Standpoint) -> str:
-    """The standpoint in a few hundred signs."""
+    """Encode the position in a few hundred characters."""
     listed = nlargest(LISTED_MAX, at.heads.items(), key=lambda each: (each[1].recorded_at, each[0]))
     since = listed[-1][1].recorded_at if len(listed) < len(at.heads) else ""
     owners = who.owners
@@ -211,27 +212,27 @@ def seal(who: Who, at: Standpoint) -> str:
 
 
 def _sealed(who: Who, tail: Tail) -> str:
-    """A digest of a tail, which can be recognised and not read."""
+    """Return a digest that identifies a tail without revealing it."""
     return digest_of(["muniment.tail.v1", *who, tail.count, *tail.last])[:_SEALED_CHARS]
 
 
 def _sealed_seen(who: Who, seen: frozenset[_Key]) -> str:
-    """How far the list of all was looked at; nothing where all of it still can be."""
+    """Return how far the shared list was examined; nothing while all of it still can be."""
     return _digest_seen(who, seen) if len(seen) >= SEEN_MAX else ""
 
 
 def _digest_seen(who: Who, seen: frozenset[_Key]) -> str:
-    """A digest of the newest of these, as of a tail."""
+    """Return a digest of the newest of these, as for a tail."""
     return digest_of(["muniment.seen.v1", *who, *max(seen)])[:_SEALED_CHARS]
 
 
 def _owner_digest(who: Who) -> str:
-    """A digest of whose position it is, so that none is taken for another user's."""
+    """Return a digest of the position's owner, so that it is not accepted for another user."""
     return digest_of(["muniment.position.v1", *who])[:12]
 
 
 def restore(reader: Reader, who: Who, position: str) -> Standpoint | None:
-    """The standpoint that was sealed; None where it cannot be told any more what came after it."""
+    """Restore a sealed position; None where later changes can no longer be determined."""
     total, since, listed, builds, receipts = _opened_position(who, position)
     owners = who.owners
     listed_heads = {
@@ -249,7 +250,7 @@ def restore(reader: Reader, who: Who, position: str) -> Standpoint | None:
 
 
 def _last_by(reader: Reader, name: tuple[str, str], since: str) -> Read | None:
-    """A session's last entry recorded by then: it is as many rows away as there are new ones."""
+    """Return a session's last entry recorded by then; reads as many rows as there are new ones."""
     where: tuple[Condition, ...] = (("user_id", "=", name[0]), ("session_id", "=", name[1]))
     after: Row | None = None
     while True:
@@ -263,14 +264,16 @@ def _last_by(reader: Reader, name: tuple[str, str], since: str) -> Read | None:
 
 
 def _builds_then(reader: Reader, who: Who, sealed: str) -> Tail | None:
-    """The builds as they were: today's without the newest few; None where something came in between, or too many."""
+    """Return the earlier state of the builds: today's without the newest few; None if others came in between, or too
+    many.
+    """
     now = _builds(reader, who)
     tails = (Tail(now.count - new, newest) for new, newest in _without_newest(now.newest))
     return next((tail for tail in tails if _sealed(who, tail) == sealed), None)
 
 
 def _receipts_then(reader: Reader, who: Who, sealed: str) -> Tail | None:
-    """The receipts as they were, and what of the list of all was looked at by then; None as for builds."""
+    """Return the earlier state of the receipts and of the shared list; None as for builds."""
     now = _receipts(reader, who)
     own, mark = sealed[:_SEALED_CHARS], sealed[_SEALED_CHARS:]
     looked_at = (seen for _, seen in _without_newest(now.seen) if seen and _digest_seen(who, seen) == mark)
@@ -281,13 +284,13 @@ def _receipts_then(reader: Reader, who: Who, sealed: str) -> Tail | None:
 
 
 def _without_newest(keys: frozenset[_Key]) -> Iterator[tuple[int, frozenset[_Key]]]:
-    """These keys without the newest one, two, …, with how many are left out; all of them first."""
+    """Yield these keys without the newest none, one, two, …, with how many are left out."""
     newest_first = sorted(keys, reverse=True)
     return ((new, frozenset(newest_first[new:])) for new in range(len(newest_first) + 1))
 
 
 def _opened_position(who: Who, position: str) -> tuple[int, str, list[list[Any]], str, str]:
-    """The parts of a position that was sealed for this user."""
+    """Return the parts of a position that was sealed for this user."""
     try:
         plain = parse_json(base64.b64decode(position + "=" * (-len(position) % 4), altchars=b"-_", validate=True))
     except (binascii.Error, ValueError, InvalidJson):

@@ -1,12 +1,12 @@
-"""Chains of proofs for what no entry gives: builds, session by session, and receipts, which are nobody's.
+"""Chains of proofs for items not made from entries: builds, by session, and receipts, which no user owns.
 
 Each version of such an item has a link: a salted digest of its row, and a hash of that digest, of its place and of the
-link before it. So an item that was edited, taken away or given to another shows when it is read and to `verify`. Where
-the store is opened with a key, which lies outside it, the hashes are made with it, and whoever writes the file cannot
-make them anew. The row with number 0 is the end of a chain, so that none can be cut short.
+link before it. So reading and `verify` detect an item that was edited, removed or given to another owner. Where the
+store is opened with a key, which is kept outside it, the hashes are keyed, and someone who can only write the file
+cannot recompute them. The row with number 0 is the end of a chain, so that none can be cut short.
 
-A forget empties the salts. What is left says nothing of what was there, and the chain still holds; what the item was
-made from is then proven by what the forget left of its row (`store.items.seal_lineages`).
+A forget empties the salts. The rest reveals nothing of the content, and the chain still holds; the item's sources are
+then proven by the seal that the forget left on its row (`store.items.seal_lineages`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _genesis(user_id: str, session_id: str) -> bytes:
 
 
 def _hash(key: bytes | None, before: bytes, row: ProofRow) -> bytes:
-    """Of a link, from the hash of the one before it and all that it says but its salt."""
+    """Return the hash of a link, from the hash of the one before it and all its fields but the salt."""
     told = before + canonical_bytes(
         [row.user_id, row.session_id, row.number, row.item_id, row.version, row.keyed, row.digest.hex()]
     )
@@ -62,7 +62,7 @@ def _add(ctx: Context, tx: Transaction, item: Item) -> None:
     end = get(tx, PROOFS, (*chain, _END))
     last = first(tx, PROOFS, (*_of_chain(chain), ("number", ">", _END)), order=_IN_ORDER, descending=True)
     counted, there = (0 if end is None else end.version), (0 if last is None else last.number)
-    if counted != there and chain != _NOBODY_S:  # a receipt is written whatever was done to others
+    if counted != there and chain != _NOBODY_S:  # a receipt is written even if others were tampered with
         raise _broken_chain(chain)
     before = _genesis(*chain) if last is None else last.hash
     number = max(counted, there) + 1
@@ -94,9 +94,9 @@ def _end_of(key: bytes | None, last: ProofRow) -> ProofRow:
 
 
 def check_proof(ctx: Context, reader: Reader, item: Item) -> None:
-    """A build or receipt that is read has its proof, whose place in the chain is where it was (TM-12).
+    """Check the proof of a build or receipt being read, and its place in the chain (TM-12).
 
-    Raises `StoreDamaged` if it is not what was written.
+    Raises `StoreDamaged` if it was altered.
     """
     fault = proof_fault(ctx, reader, item)
     if fault is not None:
@@ -104,7 +104,7 @@ def check_proof(ctx: Context, reader: Reader, item: Item) -> None:
 
 
 def check_proofs(ctx: Context, tenant_id: str, items: Sequence[Item]) -> None:
-    """`check_proof` of several that were read before."""
+    """Check several items, read earlier, with `check_proof`."""
 
     def work(reader: Reader) -> None:
         for item in items:
@@ -115,7 +115,7 @@ def check_proofs(ctx: Context, tenant_id: str, items: Sequence[Item]) -> None:
 
 
 def proof_fault(ctx: Context, reader: Reader, item: Item) -> str | None:
-    """Describe what of a build's or receipt's proof does not hold; None if it does, or the item needs none."""
+    """Describe the fault in a build's or receipt's proof; None if it holds, or the item needs none."""
     if item.kind not in PROVEN:
         return None
     where = (("item_id", "=", item.id), ("version", "=", item.version))
@@ -134,7 +134,7 @@ def proof_fault(ctx: Context, reader: Reader, item: Item) -> str | None:
 
 
 def _row_fault(reader: Reader, link: ProofRow, item: Item) -> str | None:
-    """Describe how an item differs from what its link says; None if it does not."""
+    """Describe how an item differs from its link; None if it does not."""
     if item.body is None:
         return None if link.salt is None and item.receipt_id is not None else "it is empty, and no forget emptied it"
     if item.receipt_id is not None:
@@ -146,7 +146,7 @@ def _row_fault(reader: Reader, link: ProofRow, item: Item) -> str | None:
 
 def _link_fault(key: bytes | None, link: ProofRow, before: bytes) -> str | None:
     if link.keyed and key is None:
-        return None  # who has no key cannot tell
+        return None  # not verifiable without the key
     return None if link.hash == _hash(key if link.keyed else None, before, link) else "its proof was altered"
 
 
@@ -154,7 +154,7 @@ def _link_fault(key: bytes | None, link: ProofRow, before: bytes) -> str | None:
 
 
 class ProofFault(NamedTuple):
-    """A link that does not hold, by the item that it is of."""
+    """A link that does not hold, and its item."""
 
     kind: str
     id: str
@@ -163,7 +163,7 @@ class ProofFault(NamedTuple):
 
 
 def proof_faults(ctx: Context, reader: Reader, counts: Counter[str]) -> Iterator[ProofFault]:
-    """Walk every chain of proofs of a tenant. `counts["unproven"]` are links that the key at hand did not make."""
+    """Walk every chain of proofs of a tenant. `counts["unproven"]` are links made without the current key."""
     key = ctx.proof_key
     end: ProofRow | None = None
     last: ProofRow | None = None
@@ -191,7 +191,7 @@ def proof_faults(ctx: Context, reader: Reader, counts: Counter[str]) -> Iterator
 
 
 def _ended(key: bytes | None, end: ProofRow | None, last: ProofRow | None) -> Iterator[ProofFault]:
-    """The fault of a chain that does not end where its end says."""
+    """Yield the fault of a chain whose last link differs from its end row."""
     if end is None or end.number != _END:
         return
     if last is None or last.number != end.version:
@@ -205,8 +205,8 @@ def _ended(key: bytes | None, end: ProofRow | None, last: ProofRow | None) -> It
 
 
 def receipt_fault(item: Item, _sources: frozenset[str]) -> str | None:
-    """Describe what is wrong with a receipt by what it says of itself; None if nothing is."""
-    from muniment.store.forget import SCRUB_DUE, receipt_change  # which proves its receipts here
+    """Describe an inconsistency within a receipt; None if there is none."""
+    from muniment.store.forget import SCRUB_DUE, receipt_change  # it imports this module
 
     try:
         receipt = Receipt.from_wire(item.plain())

@@ -1,4 +1,4 @@
-"""Reading the ledger within a scope: entries by id or in order, their full content, what a pointer points to."""
+"""Reading the ledger within a scope: entries by id or in order, their full content, pointers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _pointers() -> TypeAdapter[Pointer]:
 
 
 def pointer_of(given: Any) -> Pointer:
-    """A pointer, its plain form, or the id of an event, which means the whole of it."""
+    """Return a pointer from a pointer, its plain form, or the id of an event, which means the whole of it."""
     if isinstance(given, EventSpan | ChunkSpan | UrlCitation):
         return given
     if not isinstance(given, str | Mapping):
@@ -64,12 +64,14 @@ def pointer_of(given: Any) -> Pointer:
 
 
 def _namespace(plain: Mapping[str, Any]) -> str:
-    """What a pointer points into, where it does not say: what it names says it."""
+    """Return the namespace of a pointer that names none, from its other fields."""
     return "chunk" if "chunk_id" in plain else "url" if "cid" in plain else "event"
 
 
 def get_entry(ctx: Context, tenant_id: str, entry_id: str, user_id: str | None = None) -> LedgerEntry:
-    """The entry with this id. One of another tenant or, where a user is given, another user does not exist (LG-02)."""
+    """Return the entry with this id. One of another tenant or, where a user is given, another user does not exist
+    (LG-02).
+    """
     return ctx.engine.read(tenant_id, lambda reader: entry_in(reader, tenant_id, entry_id, user_id))
 
 
@@ -78,7 +80,7 @@ def entry_in(reader: Reader, tenant_id: str, entry_id: str, user_id: str | None 
 
 
 def check_own(ctx: Context, tenant_id: str, user_id: str, kind: str, item_id: str, path: str) -> None:
-    """An item is this user's own. Of another's not even what became of it is told: it does not exist (LG-02)."""
+    """Check that an item is this user's. Another's does not exist, and nothing about it is revealed (LG-02)."""
     item = ctx.engine.read(tenant_id, lambda reader: latest(reader, item_id))
     if item is None or item.kind != kind or item.user_id != user_id:
         raise NotFound(f"no {kind} {item_id!r:.80} in this scope", path=path)
@@ -93,8 +95,8 @@ def content_of(
     start: int = 0,
     length: int | None = None,
 ) -> str:
-    """The text of an entry, from its row or its blob, checked on the way: all of it, or `length` characters from
-    `start`. What lies behind its end is empty.
+    """Return the text of an entry, from its row or its blob, checked on the way: all of it, or `length` characters from
+    `start`. Past its end it is empty.
     """
     first, count = _offset(start, "start"), None if length is None else _offset(length, "length")
     text = ctx.engine.read(tenant_id, lambda reader: content_in(reader, tenant_id, entry_id, user_id))
@@ -109,7 +111,7 @@ def _offset(given: Any, name: str) -> int:
 
 
 def resolve(ctx: Context, tenant_id: str, pointer: Pointer, user_id: str | None = None) -> Resolved:
-    """The bytes a pointer means, with its quote checked against them (LG-03)."""
+    """Return the bytes a pointer means, with its quote checked against them (LG-03)."""
     return ctx.engine.read(tenant_id, lambda reader: resolve_in(reader, tenant_id, pointer, user_id))
 
 
@@ -121,7 +123,7 @@ def resolve_in(reader: Reader, tenant_id: str, pointer: Pointer, user_id: str | 
 
 
 def source_row(reader: Reader, pointer: Pointer, user_id: str | None = None) -> EntryRow:
-    """The entry a pointer points into: an event, or a chunk of a document, which is one as well."""
+    """Return the entry a pointer points into: an event, or a chunk of a document, which is an entry too."""
     match pointer:
         case EventSpan():
             return _row(reader, pointer.event_id, user_id)
@@ -132,7 +134,7 @@ def source_row(reader: Reader, pointer: Pointer, user_id: str | None = None) -> 
 
 
 def _chunk_row(reader: Reader, pointer: ChunkSpan, user_id: str | None) -> EntryRow:
-    """A chunk of the corpus the pointer names: the tenant's, or one of the user who asks."""
+    """Return a chunk of the corpus the pointer names: the tenant's, or one of this user's."""
     row = get(reader, ENTRIES, (pointer.chunk_id,))
     if row is None or row.kind != "tool_result" or corpus_of(row.user_id, user_id) != pointer.corpus_id:
         raise NotFound(
@@ -150,7 +152,7 @@ def list_entries(
     run_id: str | None = None,
     asked: ListQuery = _ALL,
 ) -> Iterator[LedgerEntry]:
-    """A user's entries, session by session, in order. Each page is one short transaction."""
+    """List a user's entries, session by session, in order. Each page is one short transaction."""
     from muniment.store.lists.entries import list_placed
 
     return shown(list_placed(ctx, tenant_id, user_id, session_id, run_id, asked), asked)

@@ -1,8 +1,8 @@
-"""Projections run again over the entries of a ledger, in bounded memory.
+"""Projections replayed over the entries of a ledger, in bounded memory.
 
-One replay serves all who ask what a ledger gives: verify compares it with what is stored, rebuild writes it, and an
-import holds the items of a dump against it. Entries may be added in any order, such as that of an index. They are
-sorted in a temporary database without a name, which spills to disk and is gone with the replay.
+One replay serves several uses: verify compares it with what is stored, rebuild writes it, and an import checks the
+items of a dump against it. Entries may be added in any order, such as that of an index. They are sorted in a temporary
+database without a name, which spills to disk and disappears with the replay.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from muniment.store.ledger import LedgerEntry, entry_of_row
 __all__ = ["Replay"]
 
 HELD_MAX = 256
-"""Newest versions of items that are held for the projections that look them up."""
+"""Newest versions of items cached for projections that look them up."""
 _TABLES = """
 CREATE TABLE entries (place BLOB, row BLOB);
 CREATE TABLE items (id BLOB, version INTEGER, row BLOB, UNIQUE (id, version));
@@ -33,11 +33,11 @@ CREATE TABLE passed (id BLOB PRIMARY KEY) WITHOUT ROWID;
 
 
 class _Asked(Exception):
-    """A projection looked an item up."""
+    """An item looked up by a projection."""
 
 
 class Replay:
-    """What the entries of a tenant give: add them, `run`, then ask for the versions and sources of items."""
+    """A replay of a tenant's entries: add them, `run`, then read the versions and sources of items."""
 
     def __init__(self, tenant_id: str, listeners: Callable[[LedgerEntry], tuple[Project, ...]]) -> None:
         self._tenant_id = tenant_id
@@ -46,12 +46,12 @@ class Replay:
         self._held = temporary_database(_TABLES)
         finalize(self, self._held.close)
         self.items = 0
-        """How many items the entries gave."""
+        """Number of items derived."""
         self.versions = 0
-        """How many versions of items the entries gave."""
+        """Number of versions derived."""
 
     def add(self, row: EntryRow) -> None:
-        """Take an entry that may change an item, in any order; raises `StoreDamaged` if it is not what was written."""
+        """Add an entry that may change an item, in any order; raises `StoreDamaged` if it was altered."""
         entry = entry_of_row(self._tenant_id, row)
         if self._may_change(entry):
             place = "\0".join((row.recorded_at, row.user_id, row.session_id, f"{row.seq:019}"))
@@ -71,7 +71,7 @@ class Replay:
                 on_damage(entry.id, error)
 
     def _may_change(self, entry: LedgerEntry) -> bool:
-        """Whether an entry may give a version. Most give none, whatever is there: those are not kept."""
+        """Return whether an entry may give a version. Most never do, and are not kept."""
 
         def ask(_item_id: str) -> NoReturn:
             raise _Asked
@@ -82,7 +82,7 @@ class Replay:
             return True
 
     def newest(self, item_id: str) -> Item | None:
-        """The last version of an item so far."""
+        """Return the last version of an item so far."""
         found = self._newest.get(item_id)
         return self._one("id = ? ORDER BY version DESC LIMIT 1", item_id) if found is None else found
 
@@ -104,7 +104,7 @@ class Replay:
         if len(self._newest) > HELD_MAX:
             self._newest.popitem(last=False)
 
-    # -- what came of it
+    # -- results
 
     def fault(self, stored: Item, columns: tuple[str, ...] = WRITTEN) -> str | None:
         """Describe how a stored version differs from what the ledger gives; None if it does not."""
@@ -128,26 +128,26 @@ class Replay:
         return int(count)
 
     def made(self, item_id: str) -> Iterator[Item]:
-        """The versions of an item, in order."""
+        """Return the versions of an item, in order."""
         found = self._held.execute("SELECT row FROM items WHERE id = ? ORDER BY version", (_text(item_id),))
         return (Item(*marshal.loads(data)) for (data,) in found)
 
     def sources(self, item_id: str, *, turns: bool | None = None) -> list[str]:
-        """What an item was made from, or only those of its sources that are many turns, or are not."""
+        """Return an item's sources, or only those that are, or are not, turns stored in bulk."""
         found = self._held.execute(
             "SELECT source FROM sources WHERE id = ? AND (? IS NULL OR is_turn = ?)", (_text(item_id), turns, turns)
         )
         return [source.decode("utf-8", "surrogatepass") for (source,) in found]
 
     def skip(self, item_id: str) -> None:
-        """Leave an item out of `left`: it was compared, or may not be."""
+        """Exclude an item from `left`: it was compared, or may not be."""
         self._held.execute("INSERT OR IGNORE INTO passed VALUES (?)", (_text(item_id),))
 
     def is_skipped(self, item_id: str) -> bool:
         return bool(self._held.execute("SELECT 1 FROM passed WHERE id = ?", (_text(item_id),)).fetchone())
 
     def left(self) -> Iterator[Item]:
-        """The first versions of the items that were not skipped."""
+        """Return the first versions of the items that were not skipped."""
         found = self._held.execute(
             "SELECT row FROM items WHERE version = 1 AND id NOT IN (SELECT id FROM passed) ORDER BY id"
         )
@@ -160,5 +160,5 @@ class Replay:
 
 
 def _text(value: str) -> bytes:
-    """A text as bytes that sort by its code points; a damaged one may hold half of a surrogate pair."""
+    """Encode a text as bytes that sort by code point; a damaged one may hold half of a surrogate pair."""
     return value.encode("utf-8", "surrogatepass")

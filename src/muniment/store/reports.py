@@ -1,4 +1,4 @@
-"""What the store reports: the state of its chains, what an import or a rebuild did, what changed, who is in it."""
+"""Reports of the store: the state of its chains, results of imports and rebuilds, changes, users."""
 
 from typing import Literal
 
@@ -31,7 +31,7 @@ class BrokenLink(Record):
 
 
 class Differing(Record):
-    """Something derived that is not what the ledger gives."""
+    """A derived item that differs from what the ledger gives."""
 
     tenant_id: str
     kind: str
@@ -41,33 +41,36 @@ class Differing(Record):
 
 
 class VerifyReport(Record):  # LG-05
-    """All chains walked, and what was derived from them made again."""
+    """The result of walking all chains and rederiving what was derived from them."""
 
     tenants: Count
     sessions: Count
     entries: Count
     forgotten: Count
     unreceipted: Count
-    """Of those forgotten, how many name a receipt that is not in this store: usual after importing a part of one."""
+    """Forgotten entries whose receipt is not in this store: usual after importing a part of one."""
     outdated: Count = 0
-    """Users whose turns were indexed by another version of the analyzer: they are found, but by what it knew of words.
-    `muniment store rebuild` indexes them again. Of a sample: among the users of its sessions."""
+    """Users whose turns were indexed by another version of the analyzer: searches find them with that version's terms.
+    `muniment store rebuild` indexes them again. In a sample: among the users of its sessions.
+    """
     derived: Count = 0
-    """Versions of derived items that were held against the ledger: none of a tenant whose chains do not hold."""
+    """Versions of derived items that were compared with the ledger; none for a tenant whose chains do not hold."""
     lacking: Count = 0
-    """Items that the ledger gives and that are not here, as of kinds that an earlier version did not derive.
-    `muniment store rebuild` makes them."""
+    """Items that the ledger gives and the store lacks, as of kinds that an earlier version did not derive. `muniment
+    store rebuild` makes them.
+    """
     unproven: Count = 0
-    """Proofs of builds and receipts that the key of this store did not make: it was opened without the key, or they
-    were made before there was one."""
+    """Proofs of builds and receipts made without this store's key: it was opened without the key, or they are older
+    than it.
+    """
     sampled: bool = False
-    """Only a sample of the sessions was looked at, and nothing that was derived."""
+    """Only a sample of the sessions was checked, and nothing derived."""
     sessions_held: Count = 0
-    """Of a sample: how many sessions there are. Of one tenant at most 10,000 are counted."""
+    """In a sample: the total number of sessions. At most 10,000 are counted for one tenant."""
     sessions_uncounted: bool = False
-    """Of a sample: there are more sessions than were counted."""
+    """In a sample: there are more sessions than were counted."""
     resume: str | None = None
-    """Where to go on, of a verification that stopped behind as many entries as it was to look at; None at the end."""
+    """The cursor to continue from, if the verification stopped at its limit of entries; None at the end."""
     differing: Items[Differing] = ()
     broken: Items[BrokenLink]
 
@@ -77,49 +80,51 @@ class VerifyReport(Record):  # LG-05
 
 
 class ImportReport(Record):
-    """What an import wrote, and what was there already."""
+    """The rows an import wrote, and those already present."""
 
     tenant_id: str
     written: dict[str, Count]
     skipped: dict[str, Count]
     proven: Count = 0
-    """Proofs of builds and receipts that were made anew, with the key of this store: a dump brings none, and its digest
-    is all that vouches for them."""
+    """Proofs of builds and receipts recreated with this store's key: a dump contains none, and only its
+    digest vouches for these items.
+    """
 
 
 class RebuildReport(Record):
-    """Projections computed again from the ledger, and which stored items differed from them."""
+    """Projections recomputed from the ledger, and the stored items that differed from them."""
 
     items: Count
     repaired: Items[str]
     turns: Count
-    """Turns that were indexed again."""
+    """Turns indexed again."""
 
 
 class ScrubbedFiles(Record):  # LG-07
-    """What a thorough scrub has done to the store's files."""
+    """The effect of a thorough scrub on the store's files."""
 
     clean: bool
-    """Nothing that was forgotten is left in any file of the store; False where the engine cannot know."""
+    """Nothing forgotten is left in any file of the store; False where the engine cannot know."""
     due: bool
-    """Something is still there that another scrub could take, at another time or by another role."""
+    """Something remains that another scrub could remove, later or under another role."""
     receipts: Count
-    """Receipts of forgets that had waited for it."""
+    """Receipts of forgets that had waited for this scrub."""
     note: str
 
 
 class Appended(Record):
-    """Entries that follow one another in a session, all of one run."""
+    """Consecutive entries of one session, all of one run."""
 
     ledger: Literal["user", "bank"]
-    """The user's own ledger, or that of the user's bank: what was learnt, and rules."""
+    """The user's own ledger, or that of the user's bank: reasoning memory and rules."""
     session_id: str
     run_id: str
     first_seq: Count
     last_seq: Count
     events: Items[str]
-    """What kinds there are among them: `message`, `tool_result`, `step`, or the name of what a run said of itself, such
-    as `run_finished`."""
+    """Distinct kinds of these entries: `message`, `tool_result`, `step`, or the name of a run's own event, such as
+    `run_finished`.
+    """
 
 
 class Built(Record):
@@ -131,18 +136,20 @@ class Built(Record):
 
 
 class Changes(Record):
-    """What was committed after a position, oldest first within each session. One moment: all of it, or nothing yet."""
+    """Changes committed after a position, oldest first within each session. Each commit is included whole or not at
+    all.
+    """
 
     position: str
-    """Where this ends: ask for what comes `after` it."""
+    """The end of these changes: pass it as `after` to continue."""
     reset: bool = False
-    """What happened since the position cannot be told exactly: look at everything again."""
+    """The changes since the position cannot be determined exactly: reload everything."""
     more: bool = False
-    """There is more already: ask again at once."""
+    """More changes are available: ask again at once."""
     entries: Items[Appended] = ()
     builds: Items[Built] = ()
     receipts: Items[str] = ()
-    """Of what was forgotten in this scope."""
+    """Receipts of forgets in this scope."""
 
     @property
     def is_empty(self) -> bool:
@@ -150,15 +157,16 @@ class Changes(Record):
 
 
 class UserState(Record):
-    """A user of a tenant: what of theirs is there, and since when. Sessions that were forgotten do not count."""
+    """A user of a tenant: counts of their data, and since when. Forgotten sessions do not count."""
 
     user_id: IdText
     sessions: Count
     runs: Count
     events: Count
-    """All events that were written to these sessions, including those that were forgotten one by one."""
+    """All events written to these sessions, including those forgotten one by one."""
     first_seen_at: Timestamp
     last_seen_at: Timestamp
     is_rough: Absent[bool] = None
-    """True where there are more sessions or runs than are looked at one by one: then what was forgotten counts too,
-    each number stops at 200,000, and `last_seen_at` is that of the newest runs."""
+    """True where there are too many sessions or runs to examine one by one: then forgotten ones count too, each number
+    stops at 200,000, and `last_seen_at` is that of the newest runs.
+    """

@@ -1,9 +1,9 @@
-"""A sample of a tenant's sessions, spread over their names, at a cost that does not grow with how many there are.
+"""A sample of a tenant's sessions, spread over their names, at a cost independent of their number.
 
-The names are halved as numbers are: between two sessions that are known, the middle of their names is looked for, and
-the sessions on either side of it are two more. Where two names have no middle, the one behind the lower is looked for.
-Gaps without a session are closed by that at once, so that a store of few sessions is sampled whole. Writes nothing, and
-reads no more than the sessions that it answers and their neighbours.
+Names are bisected like numbers: between two known sessions, the middle of their names is looked up, and the sessions on
+either side of it are two more. Where two names have no middle, the one after the lower is looked up. This closes gaps
+without a session at once, so that a store of few sessions is sampled whole. Writes nothing, and reads only the sessions
+it returns and their neighbours.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from muniment.core.ports.schema import SESSIONS, SessionRow
 __all__ = ["middle", "sampled_sessions"]
 
 Name = tuple[str, str]
-"""Of a user and a session."""
+"""A user and a session."""
 _BASE = 0x110000 + 1
-"""Signs that a text may have, and its end."""
+"""Code points a text may have, plus one for its end."""
 _SURROGATES = range(0xD800, 0xE000)
 _BETWEEN = 1
-"""The digit that stands between the two names: that of NUL, which no name has."""
+"""The digit between the two names: that of NUL, which no name has."""
 
 
 def sampled_sessions(reader: Reader, count: int) -> list[SessionRow]:
-    """At most so many, in the order of their names; all of them where there are no more."""
+    """Return at most this many sessions in the order of their names; all if there are no more."""
     ends = [_beside(reader, None, is_down=is_down) for is_down in (False, True)]
     found = {_name(row): row for row in ends if row is not None}
     gaps = deque([(min(found), max(found))] if len(found) == 2 and count > 1 else [])
@@ -50,13 +50,13 @@ def _name(row: SessionRow) -> Name:
 
 
 def _beside(reader: Reader, name: Name | None, *, is_down: bool = False) -> SessionRow | None:
-    """The first session behind a name, or before it; without one, the first or the last of all."""
+    """Return the first session after a name, or the last before it; without a name, the first or last of all."""
     rows = select(reader, SESSIONS, order=("user_id", "session_id"), after=name, descending=is_down, limit=1)
     return rows[0] if rows else None
 
 
 def middle(low: Name, high: Name) -> Name | None:
-    """A name about in the middle between two; None where they are too near to each other."""
+    """Return a name about midway between two; None where they are too close."""
     size = max(len(user_id) + len(session_id) for user_id, session_id in (low, high)) + 2
     number = (_number(low, size) + _number(high, size)) // 2
     digits: list[int] = []
@@ -78,7 +78,7 @@ def _number(name: Name, size: int) -> int:
 
 
 def _text(digits: list[int]) -> tuple[str, list[int]]:
-    """The text up to its end, and the digits behind that."""
+    """Return the text up to its end, and the digits after that."""
     signs: list[str] = []
     for at, digit in enumerate(digits):
         if digit <= _BETWEEN:

@@ -1,7 +1,6 @@
 """A thorough scrub of the store's files, and the receipts that were waiting for it (LG-07).
 
-A receipt waits while its status says so: from its forget until the engine has left nothing behind that it could take.
-Emptying rows is the business of `forget`.
+A receipt stays pending, as its status shows, until the engine has removed everything it can. `forget` empties the rows.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from muniment.store.reports import ScrubbedFiles
 __all__ = ["count_due", "due_receipts", "note_scrub", "scrub"]
 
 _DUE: tuple[Condition, ...] = (("kind", "=", "receipt"), ("newest", "=", 1), ("status", "=", SCRUB_DUE))
-"""An index of items leads to these, however many receipts were completed."""
+"""Conditions served by an index of items, however many receipts were completed."""
 
 
 def scrub(ctx: Context) -> ScrubbedFiles:
-    """Rebuild what holds content, of all tenants. Receipts that are given meanwhile wait for the next scrub."""
+    """Rebuild the tables that hold content, of all tenants. Receipts issued meanwhile wait for the next scrub."""
     due = {tenant_id: ctx.engine.read(tenant_id, due_receipts) for tenant_id in ctx.engine.tenants()}
     report = ctx.engine.scrub((), thorough=True)
     completed = 0
@@ -41,19 +40,20 @@ class _Version(NamedTuple):
 
 
 def due_receipts(reader: Reader) -> dict[str, int]:
-    """The ids of the receipts that wait for a scrub, each with the number of its newest version."""
+    """Return the ids of the receipts that wait for a scrub, each with its newest version number."""
     return dict(select(reader, ITEMS, _DUE, into=_Version))
 
 
 def count_due(reader: Reader) -> int:
-    """How many receipts wait for a scrub."""
+    """Count the receipts that wait for a scrub."""
     return reader.do(Count("items", _DUE))
 
 
 def note_scrub(ctx: Context, tx: Transaction, versions: Mapping[str, int], report: ScrubReport) -> None:
-    """Write into these receipts what a scrub has done to the files, and whether another is due.
+    """Record in these receipts what a scrub has done to the files, and whether another is due.
 
-    `versions` are those from before the scrub: a receipt that has another by now, or waits no longer, is left alone.
+    `versions` are those from before the scrub: a receipt that has another by now, or is no longer pending, is left
+    alone.
     """
     for id_, version in versions.items():
         note_scrubbed(ctx, tx, id_, version, report)

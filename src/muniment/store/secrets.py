@@ -1,10 +1,10 @@
-"""Secrets and card numbers are found and replaced before anything is hashed (LG-10). A match becomes `[redacted:kind]`.
+"""Redaction of secrets and card numbers before anything is hashed (LG-10). A match becomes `[redacted:kind]`.
 
 The patterns aim at credentials with a known shape and at assignments that name themselves (`password = …`). Card
 numbers are recognised by issuer, length, grouping and check digit, and by the words around them: phones, orders,
 parcels, barcodes and tables of figures are made of digits too, and one in ten of any kind passes a check digit. So a
-number is no card's behind a `+` or in a grouping that cards do not have, nor where the words before it, or the key it
-stands under, name something else; a length that other numbers have too needs a word that says card.
+number is not a card after a `+`, in a grouping that cards do not have, or where the words before it, or its key, name
+something else; a length that other numbers share needs a word for card.
 """
 
 from __future__ import annotations
@@ -33,27 +33,29 @@ _PREFIXED = (
     r"|figd_[A-Za-z0-9_-]{36,}|ATATT3[A-Za-z0-9_=-]{60,}|fm[12]_[A-Za-z0-9+/=_-]{60,}|gl(?:sa|c)_[A-Za-z0-9_+/=]{32,}"
     r"|NRAK-[A-Z0-9]{27}|sntry[su]_[A-Za-z0-9+/=_-]{40,}|[0-9]{8,10}:AA[A-Za-z0-9_-]{32,35}"
 )
-"""Keys of providers whose first signs nobody else's have."""
+"""Keys of providers with a unique prefix."""
 
 _WORDS = r"(?:account[_-]?key|shared[_-]?access[_-]?key|passwort|kennwort|mot de passe|contrase[\u00f1\u00d1]a|senha)"
-"""Names that stand before a colon in prose as well (`mot de passe : oublié`)."""
+"""Names that also precede a colon in prose (`mot de passe : oublié`)."""
 _SIGN = r"[^\s\"',;，。]"
 _ORDINARY = (
     r"(?!\[redacted:|https?://|[a-z.-]{1,64}@[a-z-]{1,64}\.[a-z]{2,8}(?![\w@])"
     r"|(?:[0-9]{1,2}[A-Za-z]{0,2}-[^\W\d_]{4,40}|[0-9]{2,4}-?bits?|(?ai:sha-?[0-9]{1,3}|md5|base(?:32|58|64)|utf-?8|argon2[id]{0,2}|pbkdf2|oauth2"
     r"|aes-?[0-9]{3}|rsa-?[0-9]{4}|ed25519))(?:-[^\W\d_]{1,40}){0,4}[.!?:)\]*_”“»’]{0,3}(?:[\s\"',;，。]|\Z))"
 )
-"""No word that prose has after `password` although there is a figure or sign in it: `8-stellig`, `SHA-256-hashed`."""
+"""Excludes prose words after `password` that contain a digit or sign: `8-stellig`, `SHA-256-hashed`."""
 _TOLD = (
     rf"{_ORDINARY}(?={_SIGN}{{0,64}}(?:[0-9]|[!?][^\W_])|{_SIGN}{{1,64}}[@#$%^&+=]"
     rf"|{_SIGN}{{0,32}}[a-z][A-Z](?=[a-z]){_SIGN}{{0,32}}[a-z][A-Z][a-z])"
 )
-"""What follows looks like a secret and not like a word: a figure, a sign in it, or capitals within, more than once (a
-product has one, as GitHub)."""
+"""Requires what follows to look like a secret, not a word: a digit, a sign in it, or more than one inner capital
+(product names such as GitHub have one).
+"""
 
 _ASSIGNED = r"[^\s\"',;]{5,}(?:[^\s\"',;\\]|\\(?![\"']))"
-"""Matches what follows a name, without a backslash that belongs to the quote behind it. A class is repeated and not a
-group, which would keep its place in memory for every sign."""
+"""Matches the text after a name, without a backslash that belongs to the quote after it. A class is repeated and not a
+group, which would use memory for every character.
+"""
 
 # Inline `(?ai:…)`: case is ignored for ASCII alone, so that lower() in `may_hold_secret` sees what the pattern sees.
 _TOKENS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
@@ -158,15 +160,15 @@ _DIGITS = re.compile(r"\d[\d -]{11,}\d|\d{4}\D{1,8}(?:\d{4}\D{1,8}\d{4}|\d{6}\D{
 _ASCII_DIGITS = re.compile(
     r"[0-9][0-9 -]{11,}[0-9]|[0-9]{4}[^0-9]{1,8}(?:[0-9]{4}[^0-9]{1,8}[0-9]{4}|[0-9]{6}[^0-9]{1,8}[0-9]{5})"
 )
-"""Runs of digits, and groups of them with few signs between: as JSON writes these, two for the end of a line."""
+"""Runs of digits, and groups of them with few characters between: as JSON writes these, two for the end of a line."""
 _REDACTED = re.compile(r"\[redacted:[a-z_]+\]")
 _ROUNDS_MAX = 4
 _CHAINED = re.compile(r"(?P<keep>\[redacted:[a-z_]+\])[A-Za-z0-9_+/.~-]{16,}+=*")
-"""What is glued to the end of a secret and is long enough to be another."""
+"""Text directly after a secret that is long enough to be another."""
 
 
 def may_hold_secret(text: str) -> bool:
-    """A cheap look that never misses what `redact_value` would find in data whose JSON text this is."""
+    """Return whether this JSON text may hold a secret: a cheap test without false negatives."""
     lowered = text.lower()
     for hint in _HINTS:  # a loop: every text that is written comes by here, and `any` takes half as long again
         if hint in lowered:
@@ -179,10 +181,10 @@ def may_hold_secret(text: str) -> bool:
 
 
 def redact_text(text: str, found: Counter[str], under: str = "") -> str:
-    """The text with every secret replaced; `found` counts them by kind. `under` is the key it stands under.
+    """Replace every secret in a text; `found` counts them by kind. `under` is the key of the text.
 
-    What stood glued to a secret may itself be one, now that its border shows. Of a chain of them that is longer than
-    anybody writes, the rest goes as a whole: otherwise each of its secrets would have the text read once more.
+    Text joined to a secret may itself be one, now that its border shows. The rest of an implausibly long chain is
+    redacted as a whole, as each of its secrets would require another pass.
     """
     for _ in range(_ROUNDS_MAX):
         clean = _redact_once(text, found, under, _TOKENS)
@@ -193,21 +195,21 @@ def redact_text(text: str, found: Counter[str], under: str = "") -> str:
 
 
 def _redact_once(text: str, found: Counter[str], under: str, tokens: Iterable[tuple[str, re.Pattern[str]]]) -> str:
-    """One pass of each pattern over the text, and one for cards."""
+    """Make one pass of each pattern over the text, and one for cards."""
     for kind, pattern in tokens:
         text = pattern.sub(_replacer(kind, found), text)
     return redact_cards(text, found, under)
 
 
 def find_secret(value: Any) -> str | None:
-    """What kind of secret a text or plain data holds; None where it holds none."""
+    """Return the kind of secret a text or plain data holds; None where it holds none."""
     found: Counter[str] = Counter()
     redact_value(value, found)
     return next(iter(sorted(found)), None)
 
 
 def redact_value(value: Any, found: Counter[str], under: str = "") -> Any:
-    """Plain JSON data with every secret replaced, in strings at any depth and under keys that name a secret."""
+    """Replace every secret in plain JSON data, in strings at any depth and under keys that name a secret."""
     if isinstance(value, str):
         return redact_text(value, found, under) if may_hold_secret(value) else value
     if isinstance(value, dict):
@@ -221,7 +223,7 @@ def redact_value(value: Any, found: Counter[str], under: str = "") -> Any:
 
 
 def _redact_object(value: dict[str, Any], found: Counter[str]) -> dict[str, Any]:
-    """Two keys that redact to the same text keep both of their values."""
+    """Redact an object's keys and values; two keys that redact to the same text keep both of their values."""
     clean: dict[str, Any] = {}
     numbers: dict[str, int] = {}
     for key, item in value.items():
@@ -236,12 +238,12 @@ def _redact_object(value: dict[str, Any], found: Counter[str]) -> dict[str, Any]
 
 
 def _is_secret(key: Any) -> bool:
-    """A key that is no text is refused further on, by name."""
+    """Return whether a key names a secret; a key that is not text is refused later, by name."""
     return isinstance(key, str) and _SECRET_KEYS.match(key) is not None
 
 
 def _redact_whole(item: Any, found: Counter[str]) -> Any:
-    """What stands under a key that names a secret: every text and number in it goes, whatever its shape."""
+    """Redact every text and number under a key that names a secret, whatever its shape."""
     if isinstance(item, dict):
         return {redact_text(key, found): _redact_whole(inner, found) for key, inner in item.items()}
     if isinstance(item, list | tuple):
@@ -269,20 +271,21 @@ def _replacer(kind: str, found: Counter[str]) -> Callable[[re.Match[str]], str]:
 
 
 CARD_RUN = re.compile(r"(?<![\dA-Za-z_])(?<!\d\.)\d(?:[ -]?\d){12}")
-"""The first digits of a run that is long enough; how far it goes is found by `_RUN_END`, since a repeated group keeps
-its place in memory for every digit. Not where it adjoins a letter: then it is part of an id."""
+"""The first digits of a long enough run; `_RUN_END` finds its end, since a repeated group uses memory for every digit.
+Not next to a letter: then it is part of an id.
+"""
 _RUN_END = re.compile(r"[ -](?!\d)|[^\d -]|\Z")
 _ID_SIGN = re.compile(r"\.\d|[A-Za-z_]")
-"""Matches text behind a run of digits whose last group is part of something else."""
+"""Text after a run of digits that makes its last group part of something else."""
 _LOOSE = re.compile(
     r"(?<![\dA-Za-z_])(?<!\d[^\w\s])\d{4}(?:_|[^\w\x00-\x08\x0b\x0c\x0e-\x1f]{1,4})"
     r"(?:\d{4}(?:_|[^\w\x00-\x08\x0b\x0c\x0e-\x1f]{1,4})\d{4}(?:_|[^\w\x00-\x08\x0b\x0c\x0e-\x1f]{1,4})\d{4}"
     r"|\d{6}(?:_|[^\w\x00-\x08\x0b\x0c\x0e-\x1f]{1,4})\d{5})(?![^\w\s]?\d)(?![A-Za-z_])"
 )
-"""Groups with other signs between them: typeset spaces and dashes, dots, the ends of lines."""
+"""Groups with other characters between them: typeset spaces and dashes, dots, line ends."""
 _ANY_RUN = re.compile(f"(?P<run>{CARD_RUN.pattern})|{_LOOSE.pattern}")
 _TYPESET = frozenset("\u00a0\u2007\u2008\u2009\u200a\u200b\u2060\u202f\u3000\u2010\u2011\u2012\u2013.·")
-"""Signs that stand between the groups of a card as a space does. Others need a word that says card."""
+"""Characters that may separate groups of a card like a space. Others need a word for card."""
 _REPLACED = "[redacted:card_number]"
 _LENGTHS = range(13, 20)
 _SHAPES = frozenset({(4, 4, 4, 4), (4, 4, 4, 4, 3), (4, 6, 5), (4, 6, 4), (4, 3, 3, 3)})
@@ -309,12 +312,12 @@ _OTHER = re.compile(
 )
 _CLAUSE_END = re.compile(r"[\n;!?。！？]|(?<![nN][oOrR])\. ")
 _REDACTED_WORD = re.compile(r"\[?redacted:[a-z_]+\]?")
-"""What was taken out before says nothing of what stands beside it."""
+"""Placeholders, which say nothing about neighbouring text."""
 _IBAN = re.compile(r"(?a)\b[A-Z]{2}\d\d(?:[ -]?[A-Z0-9]{4}){0,3}[ -]?$")
 
 
 class _Run(NamedTuple):
-    """A run of digits: where it stands in which text, and what the words around it say."""
+    """A run of digits, its place in the text, and the surrounding words."""
 
     text: str
     start: int
@@ -324,7 +327,7 @@ class _Run(NamedTuple):
 
 
 def redact_cards(text: str, found: Counter[str], under: str = "") -> str:
-    """The text without its card numbers; `found` counts them. `under` is the key that the text stands under."""
+    """Replace card numbers in a text; `found` counts them. `under` is the key of the text."""
     clean: list[str] = []
     at = 0
     for start, end, is_loose in _runs(text):
@@ -337,7 +340,7 @@ def redact_cards(text: str, found: Counter[str], under: str = "") -> str:
 
 
 def _runs(text: str) -> Iterator[tuple[int, int, bool]]:
-    """The runs of digits that are long enough for a card: from where to where, and whether it is a loose one."""
+    """Yield the runs of digits long enough for a card: start, end, and whether it is loose."""
     at = 0
     while (met := _ANY_RUN.search(text, at)) is not None:
         loose = met if met["run"] is None else None
@@ -351,8 +354,9 @@ def _runs(text: str) -> Iterator[tuple[int, int, bool]]:
 
 
 def _end_of_run(text: str, start: int, enough: int) -> int | None:
-    """Where a run ends whose first digits end at `enough`; None where it is none. A last group that is part of
-    something else is left out."""
+    """Return the end of a run whose first digits end at `enough`; None where it is not one. A last group that is part
+    of something else is left out.
+    """
     met = _RUN_END.search(text, enough)
     end = len(text) if met is None else met.start()
     if not _ID_SIGN.match(text, end):
@@ -362,14 +366,14 @@ def _end_of_run(text: str, start: int, enough: int) -> int | None:
 
 
 def _read_run(text: str, start: int, end: int, is_loose: bool, under: str) -> _Run | None:
-    """A run and what is said around it; None where it is no card's, whatever its digits."""
-    if is_loose and not _has_check(text[start:end]):  # before anybody looks at the words around it
+    """Return a run with its context; None where the context rules out a card."""
+    if is_loose and not _has_check(text[start:end]):  # before examining the words around it
         return None
     before = text[max(0, start - _BEFORE_CHARS) : start]
     if before.rstrip(" (").endswith("+") or _IBAN.search(before):
         return None
     around = f"{under} {before}\0{text[end : end + _BEHIND_CHARS]}"
-    named = f"{under} {_CLAUSE_END.split(before)[-1]}"  # what a number is called stands in its own sentence
+    named = f"{under} {_CLAUSE_END.split(before)[-1]}"  # a number is named in its own sentence
     says_card = _CARD.search(_REDACTED_WORD.sub("", around)) is not None
     if is_loose and not says_card and not _is_typeset(text[start:end]):
         return None
@@ -377,7 +381,7 @@ def _read_run(text: str, start: int, end: int, is_loose: bool, under: str) -> _R
 
 
 def _cards_in(run: _Run) -> Iterator[tuple[int, int]]:
-    """From where to where the cards of a run stand. Longer numbers are tried first."""
+    """Yield the spans of the cards in a run. Longer numbers are tried first."""
     at = run.start
     while (first := _FIRST_GROUP.search(run.text, at, run.end)) is not None:
         at = first.end()
@@ -389,7 +393,7 @@ def _cards_in(run: _Run) -> Iterator[tuple[int, int]]:
 
 
 def _card_ends(run: _Run, start: int) -> list[int]:
-    """Where a number that starts with this group may end: by the groups that cards have."""
+    """Return the possible ends of a number starting with this group, by the groupings of cards."""
     ends: list[int] = []
     shape: tuple[int, ...] = ()
     for group in islice(_GROUP.finditer(run.text, start, run.end), _GROUPS_MAX):
@@ -405,7 +409,7 @@ def _has_check(run: str) -> bool:
 
 
 def _is_typeset(run: str) -> bool:
-    """The same sign between all groups, and one that stands for a space."""
+    """Return whether one separator that acts as a space is between all groups."""
     between = set(re.findall(r"\D+", run))
     return len(between) == 1 and between <= _TYPESET
 
@@ -423,7 +427,7 @@ def _is_card(run: _Run, start: int, end: int, *, is_grouped: bool) -> bool:
 
 
 def _is_in_table(run: _Run, start: int, end: int) -> bool:
-    """Two groups of four beside it: a row of figures. One may be the year that the card ends."""
+    """Return whether two groups of four adjoin it: a row of figures. One may be the year of expiry."""
     before = run.text[max(run.start, start - _BESIDE_CHARS - 1) : start]
     behind = run.text[end : min(run.end, end + _BESIDE_CHARS + 1)]
     return _ROW_BEFORE.search(before) is not None or _ROW_BEHIND.match(behind) is not None

@@ -28,11 +28,11 @@ __all__ = [
 ]
 
 Listed = dict[str, frozenset[str] | None]
-"""What each receipt lists; None for one that is not here, or is not as it was written."""
+"""Ids listed by each receipt; None for one that is missing or altered."""
 
 
 def load_entries(reader: Reader, tenant_id: str, rows: Sequence[EntryRow]) -> list[LedgerEntry]:
-    """Read stored rows as records: forgotten ones with their receipts, if these are here."""
+    """Read stored rows as records: forgotten ones with their receipts, if present."""
     listed = listed_by(reader, (row.receipt_id for row in rows if row.receipt_id is not None))
     return [_with_receipt(entry_of_row(tenant_id, row), row, listed) for row in rows]
 
@@ -47,9 +47,9 @@ def _with_receipt(entry: LedgerEntry, row: EntryRow, listed: Listed) -> LedgerEn
 
 
 def is_receipted(row: EntryRow | EntryReceipt, listed: Listed) -> bool:
-    """Whether the receipt of a forgotten entry is here; raises `StoreDamaged` if it is and does not list the entry.
+    """Return whether the receipt of a forgotten entry is present; raises `StoreDamaged` if it does not list the entry.
 
-    The receipts of what came in with a part of another store are not here.
+    Entries imported from a part of another store lack their receipts.
     """
     if row.receipt_id is None:
         return True
@@ -60,7 +60,7 @@ def is_receipted(row: EntryRow | EntryReceipt, listed: Listed) -> bool:
 
 
 def listed_by(reader: Reader, receipt_ids: Iterable[str]) -> Listed:
-    """What receipts list, by their newest versions."""
+    """Return the lists of receipts, by their newest versions."""
     listed: Listed = dict.fromkeys(receipt_ids)
     newest: dict[str, Item] = {}
     for item in by_ids(reader, ITEMS, list(listed), into=Item, where=(("kind", "=", "receipt"),)):
@@ -70,7 +70,7 @@ def listed_by(reader: Reader, receipt_ids: Iterable[str]) -> Listed:
 
 
 def _ids_of(receipt: Item) -> frozenset[str] | None:
-    """The ids that a receipt lists; None if it is damaged, which whoever reads the receipt reports."""
+    """Return the ids that a receipt lists; None if it is damaged, which reading the receipt reports."""
     try:
         receipt.check()
         return None if receipt.body is None else _ids_in(receipt.body)
@@ -84,7 +84,7 @@ def _ids_in(body: str) -> frozenset[str]:
 
 
 def forgotten(entry: LedgerEntry, words: str, *, path: str | None = None) -> Forgotten:
-    """Make the error for a forgotten entry; it names the receipt, if that is here."""
+    """Return the error for a forgotten entry; it names the receipt, if present."""
     receipt_id = entry.receipt_id
     hint = (
         "its receipt is not in this store"

@@ -1,7 +1,7 @@
 """Export and import: everything in a scope as JSON lines, with identical ids, hashes and chains on any engine.
 
 The form is in `store.dumps`. An import reads the whole dump once to check it (chains included) before it writes; it
-skips what is there already, so one that was interrupted is run again. What was forgotten here is never brought back.
+skips existing rows, so an interrupted one is run again. Content forgotten here is never restored.
 """
 
 from __future__ import annotations
@@ -93,9 +93,9 @@ R = TypeVar("R", bound=DumpRow)
 def export_lines(
     ctx: Context, tenant_id: str, user_id: str | None = None, session_id: str | None = None
 ) -> Iterator[bytes]:
-    """The dump of a tenant, a user or a session, line by line, from one consistent view, in flat memory.
+    """Dump a tenant, a user or a session, line by line, from one consistent view, in flat memory.
 
-    A user's has the documents that are the user's own as well; those that the tenant shares are in the tenant's.
+    A user's dump includes the user's private documents; those that the tenant shares are in the tenant's.
     """
     hasher, counts = sha256(), Counter[str]()
 
@@ -114,7 +114,7 @@ def export_lines(
 
 
 def _scope(reader: Reader, user_id: str | None, session_id: str | None) -> dict[str, str]:
-    """The scope that is meant, which must exist; a session's name alone must mean one user's (LG-02)."""
+    """Resolve the scope, which must exist; a session's name alone must be unique to one user (LG-02)."""
     given = {"user_id": user_id, "session_id": session_id}
     scope = {name: value for name, value in given.items() if value is not None}
     for name, value in scope.items():
@@ -136,14 +136,14 @@ def _scope(reader: Reader, user_id: str | None, session_id: str | None) -> dict[
 
 
 def _conditions(reader: Reader, scope: dict[str, str]) -> tuple[Condition, ...]:
-    """The rows of a scope. A user's are also those of the documents that are the user's own."""
+    """Return the conditions for the rows of a scope. A user's include those of the user's private documents."""
     if scope.keys() == {"user_id"}:
         return (("user_id", "in", names_of(reader, scope["user_id"])),)
     return tuple((name, "=", value) for name, value in scope.items())
 
 
 def _rows(ctx: Context, reader: Reader, tenant_id: str, scope: dict[str, str]) -> Iterator[tuple[str, DumpRow]]:
-    """The rows of a scope, each checked as it is read: no dump is made of a store that is damaged (TM-12)."""
+    """Read the rows of a scope, checking each: a damaged store is not dumped (TM-12)."""
     order, where = ("user_id", "session_id"), _conditions(reader, scope)
     listed: Listed = {}
     check_sessions(reader, where)
@@ -196,8 +196,9 @@ def _rows(ctx: Context, reader: Reader, tenant_id: str, scope: dict[str, str]) -
 
 
 def _check_receipted(reader: Reader, row: EntryRow, listed: Listed, *, is_part: bool) -> None:
-    """A forgotten entry goes out with the receipt that lists it. A part of a store goes without, so that what took one
-    in may lack it; a dump of the whole that lacks it could be read back by nobody. `listed` grows with each receipt."""
+    """Check that a forgotten entry goes out with the receipt that lists it. A dump of a part goes without, so that its
+    importer may lack it; a whole dump that lacks it could not be imported. `listed` grows with each receipt.
+    """
     if row.receipt_id is not None and row.receipt_id not in listed:
         listed |= listed_by(reader, (row.receipt_id,))
     if not is_receipted(row, listed) and not is_part:
@@ -209,8 +210,7 @@ def _check_receipted(reader: Reader, row: EntryRow, listed: Listed, *, is_part: 
 
 
 def _check_marks(ctx: Context, reader: Reader, where: tuple[Condition, ...]) -> None:
-    """Every mark is one that a build gave, and stands in a session that is there, or was composed for before anything
-    was said in it."""
+    """Check that every mark was given by a build, in a session that exists, or that was empty when it was composed."""
     for mark in stream(reader, MARKS, where):
         is_there = get(reader, SESSIONS, (mark.user_id, mark.session_id)) is not None
         if mark.number < 1 or not (is_there or _is_composed_for(reader, mark.user_id, mark.session_id)):
@@ -241,14 +241,14 @@ def _in_scope(reader: Reader, entry_id: str, scope: dict[str, str]) -> bool:
 
 
 _PROVEN = "proven"
-"""Among the counts of a batch: proofs that were made."""
+"""Count in a batch: proofs that were made."""
 
 
 # -- import -------------------------------------------------------------------------------------------
 
 
 def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> ImportReport:
-    """Write a checked dump, batch by batch; what is there already is skipped."""
+    """Write a checked dump, batch by batch; existing rows are skipped."""
     unknown = dump.kinds - ctx.derivations.keys()
     if unknown:
         raise UnknownKind(f"the dump holds items of kind {', '.join(sorted(unknown))}, which is not known here")
@@ -289,7 +289,7 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
 
 
 def _batches(lines: Iterable[Line]) -> Iterator[list[Line]]:
-    """Stretches of a dump; an entry stays with its blob, an item with its versions and links."""
+    """Split a dump into batches; an entry stays with its blob, an item with its versions and links."""
     batch: list[Line] = []
     size, item_id = 0, None
     for line in lines:
@@ -308,17 +308,17 @@ def _batches(lines: Iterable[Line]) -> Iterator[list[Line]]:
 def _write_batch(
     ctx: Context, tenant_id: str, batch: list[Line], gone: dict[str, str], emptied_there: Set[str], tx: Transaction
 ) -> tuple[Counter[str], dict[str, str], list[bytes]]:
-    """Write what is not there yet; refuse what is there with other bytes. Nobody forgets until it is written.
+    """Write new rows; refuse existing ones with other bytes. Forgets are blocked until it is written.
 
-    `gone`, and the second answer, which adds to it: ids that the dump has and that were forgotten here → the receipt.
-    The third: the salts of entries that were emptied on the way in, and of answers that were kept.
+    `gone`, and the second result, which adds to it: ids in the dump that were forgotten here → the receipt. The third:
+    the salts of entries emptied during the import, and of stored answers.
     """
     done: Counter[str] = Counter()
     entries, links = _rows_of(batch, EntryRow), _rows_of(batch, LinkRow)
     places = {(row.user_id, row.session_id) for row in entries}
     for user_id, session_id in sorted(places, key=lambda place: (lock_rank(place[0]), place[1])):
         tx.do(Lock(("session", user_id, session_id)))
-    lock_shared(tx)  # whoever forgets takes it; after the sessions, as every writer of memory does
+    lock_shared(tx)  # a forget takes it too; after the sessions, as in every writer of memory
     new_entries, more = _sort_entries(tx, entries)
     owners = [row.owner for row in _rows_of(batch, PartRow)]
     more |= _emptied_since(tx, [*(link.source_id for link in links), *owners], emptied_there)
@@ -361,12 +361,12 @@ def _write_batch(
 
 
 def _rows_of(batch: list[Line], row: type[R]) -> list[R]:
-    """The rows of one table, in their order."""
+    """Return the rows of one table, in order."""
     return [line.row for line in batch if isinstance(line.row, row)]
 
 
 def _new_links(tx: Transaction, rows: list[LinkRow], written: Set[str]) -> list[LinkRow]:
-    """The links that are not here yet; none of what was forgotten here before."""
+    """Return the links that are not here yet, without those of things forgotten here before."""
     new: list[LinkRow] = []
     for item_id, links in groupby(rows, key=lambda row: row.item_id):
         there = None if item_id in written else latest(tx, item_id)
@@ -378,8 +378,9 @@ def _new_links(tx: Transaction, rows: list[LinkRow], written: Set[str]) -> list[
 
 
 def _new_marks(tx: Transaction, rows: list[MarkRow]) -> list[MarkRow]:
-    """The marks that are not here yet. A number that stands for something else here goes on doing so, and what has a
-    number here keeps it: builds hold the marks they used, those of the dump too."""
+    """Return the marks that are not here yet. A number already in use here keeps its meaning, and anything numbered
+    here keeps its number: builds, including the dump's, hold the marks they used.
+    """
     new: list[MarkRow] = []
     for (user_id, session_id), group in groupby(rows, key=lambda row: (row.user_id, row.session_id)):
         given = list(group)
@@ -403,7 +404,7 @@ def _marks_with(
 
 
 def _sort_entries(tx: Transaction, rows: list[EntryRow]) -> tuple[list[EntryRow], dict[str, str]]:
-    """(what is new, what was forgotten here though the dump still has it)."""
+    """Return (new entries, entries forgotten here but whole in the dump)."""
     new: list[EntryRow] = []
     gone: dict[str, str] = {}
     here = {row.id: row for row in by_ids(tx, ENTRIES, [row.id for row in rows])}
@@ -422,7 +423,7 @@ def _sort_entries(tx: Transaction, rows: list[EntryRow]) -> tuple[list[EntryRow]
 
 
 def _check_receipt(tx: Transaction, row: EntryRow) -> None:
-    """An entry that comes without its content is listed by its receipt, where that one is here."""
+    """Check that an entry without content is listed by its receipt, if present."""
     receipt = None if row.receipt_id is None else latest(tx, row.receipt_id)
     if receipt is not None and receipt.kind == "receipt" and receipt.body is not None:
         listed = {gone.id for gone in Receipt.from_wire(receipt.plain()).erased}
@@ -435,14 +436,14 @@ def _check_receipt(tx: Transaction, row: EntryRow) -> None:
 
 
 def _without_content(row: EntryRow) -> EntryRow:
-    """What an entry's row says of it whether or not it was forgotten."""
+    """Return the columns of an entry's row that a forget leaves unchanged."""
     return row._replace(salt=None, body=None, receipt_id=None, n=0)
 
 
 def _write_heads(
     tx: Transaction, tenant_id: str, sessions: list[SessionRow], entries: list[EntryRow], done: Counter[str]
 ) -> None:
-    """A session's head follows the entries that are really here, whatever part of the dump has been read."""
+    """Point a session's head at its last stored entry, whatever part of the dump has been read."""
     for session in sessions:
         user_id, session_id = session.user_id, session.session_id
         if get(tx, SESSIONS, (user_id, session_id)) is None:
@@ -464,7 +465,7 @@ def _with_head(session: SessionRow, head: Head) -> SessionRow:
 
 
 def _lost_of_runs(ctx: Context, tx: Transaction, gone: dict[str, str]) -> dict[str, str]:
-    """The items that tell of runs that lost an event here, which fall with it, and the receipts."""
+    """Return items covering runs that lost an event here, which are erased with it, and the receipts."""
     ids_of = [derivation.id_of_run for derivation in ctx.derivations.values() if derivation.id_of_run is not None]
     entries = by_ids(tx, ENTRIES, sorted(gone), into=_EntryRun)
     return {id_of(entry.run_id): gone[entry.id] for entry in entries for id_of in ids_of}
@@ -482,9 +483,9 @@ def _write_item(
     gone: dict[str, str],
     lost: dict[str, str],
 ) -> tuple[str | None, list[Item]]:
-    """Add the versions of an item that are not here yet; those of an item that was forgotten here come as tombstones.
+    """Add the versions of an item that are not here yet; those of an item that was forgotten here become tombstones.
 
-    Answers the receipt of that forget, where it happened here and not where the dump was made, and what was added.
+    Returns the receipt of that forget, if it happened here and not at the dump's origin, and what was added.
     """
     id_ = versions[0].id
     _check_kind(tx, id_, versions[0].kind)
@@ -508,7 +509,7 @@ def _write_item(
 
 
 def _check_kind(tx: Transaction, id_: str, kind: str) -> None:
-    """Refuse an id that an event or an item of another kind has here. It is held until the transaction ends."""
+    """Refuse an id that an event or an item of another kind has here. It is locked until the transaction ends."""
     tx.do(Lock(("id", id_)))
     item = latest(tx, id_)
     held = item.kind if item is not None else "event" if get(tx, ENTRIES, (id_,)) is not None else kind
@@ -517,7 +518,7 @@ def _check_kind(tx: Transaction, id_: str, kind: str) -> None:
 
 
 def _receipt_of_versions(versions: list[ItemRow], here: dict[int, ItemRow]) -> str | None:
-    """The receipt by which a version that the dump has whole was forgotten here. Refuses versions that differ."""
+    """Return the receipt that forgot a version here which the dump has whole. Refuses versions that differ."""
     receipt_id: str | None = None
     for row in versions:
         there = here.get(row.version)
@@ -535,7 +536,7 @@ def _receipt_of_versions(versions: list[ItemRow], here: dict[int, ItemRow]) -> s
 def _receipt_of_origins(
     tx: Transaction, first: ItemRow, sources: list[str], gone: dict[str, str], lost: dict[str, str]
 ) -> str | None:
-    """The receipt by which something was forgotten here that a new item, known by its first version, was made from."""
+    """Return the receipt that forgot, here, a source of a new item's first version."""
     receipt_id = _lost_source(tx, first.id, sources, gone) or _lost_run(tx, first, gone)
     if receipt_id is not None:
         return receipt_id
@@ -543,7 +544,7 @@ def _receipt_of_origins(
 
 
 def _lost_run(tx: Transaction, row: ItemRow, gone: dict[str, str]) -> str | None:
-    """A snapshot holds something of all that its run did: the receipt by which any of that was forgotten here."""
+    """Return the receipt that forgot any event of a snapshot's run here: a snapshot covers its whole run."""
     if row.kind != "snapshot" or not gone:
         return None
     of_run: tuple[Condition, ...] = (
@@ -557,8 +558,9 @@ def _lost_run(tx: Transaction, row: ItemRow, gone: dict[str, str]) -> str | None
 
 
 def _empty_carriers(ctx: Context, tx: Transaction, gone: dict[str, str]) -> list[bytes]:
-    """The patches that carry the words of what comes as a tombstone are emptied as a forget would, in the index
-    too; the receipts list them, and wait for a scrub."""
+    """Empty the patches that carry the words of an incoming tombstone, as a forget would, in the index too; the
+    receipts list them, and wait for a scrub.
+    """
     emptied: dict[str, dict[str, bytes]] = {}
     salts: list[bytes] = []
     for carrier in carriers_of(tx, gone):
@@ -578,12 +580,12 @@ def _empty_carriers(ctx: Context, tx: Transaction, gone: dict[str, str]) -> list
 
 
 def _kept_parts(rows: list[PartRow], gone: dict[str, str]) -> list[PartRow]:
-    """Parts of an item that was forgotten here come empty."""
+    """Empty the parts of an item that was forgotten here."""
     return [row._replace(body=None, receipt_id=gone[row.owner]) if row.owner in gone else row for row in rows]
 
 
 def _lost_source(tx: Transaction, item_id: str, sources: list[str], gone: dict[str, str]) -> str | None:
-    """The receipt by which a source of this item was forgotten here, though not where the dump was made."""
+    """Return the receipt that forgot a source of this item here, though not where the dump was made."""
     for source in sources:
         if source in gone:
             return gone[source]
@@ -610,9 +612,9 @@ class _Emptied(NamedTuple):
 
 
 def _emptied_since(reader: Reader, ids: Sequence[str], emptied_there: Set[str]) -> dict[str, str]:
-    """Those of these entries and items that are forgotten here, by their receipts, and were not where a dump was made.
+    """Return those of these entries and items that are forgotten here but not at the dump's origin, by their receipts.
 
-    The dump may have brought them whole a moment ago: what it has of them elsewhere is not to come in either.
+    The dump may have imported them whole a moment ago: other rows of it that hold them are refused too.
     """
     asked = sorted(set(ids) - emptied_there)
     is_gone: tuple[Condition, ...] = (("receipt_id", ">=", ""),)

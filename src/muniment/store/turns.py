@@ -1,8 +1,7 @@
-"""Which entries are turns, whose they are, and their full text, checked as it is read; and under which names what is a
-user's stands.
+"""Turns among the entries: their speaker and full text, checked as it is read, and the names that own a user's data.
 
-A private corpus is `corpus:<corpus_id>:<user_id>`. The names of all corpora are read in one go, so that it grows with
-them. Steps over those of others would be fewer rows, and their number would tell whoever asks how many others have one.
+A private corpus is `corpus:<corpus_id>:<user_id>`. The names of all corpora are read in one query, whose cost grows
+with them. Skipping over those of others would read fewer rows, but its duration would reveal how many others have one.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ __all__ = [
 
 _ROLES = ("user", "assistant", "tool")
 _CORPORA_END = CORPUS_PREFIX[:-1] + chr(ord(":") + 1)
-"""Behind every name of a corpus."""
+"""Sorts after every name of a corpus."""
 
 
 class _Owner(NamedTuple):
@@ -39,22 +38,22 @@ class _Owner(NamedTuple):
 
 
 def can_be_turn(kind: str, role: str) -> bool:
-    """Messages and tool results of the roles a packet knows; system messages never are."""
+    """Return whether this is a message or tool result of a role a packet knows; system messages never are."""
     return kind in ("message", "tool_result") and role in _ROLES
 
 
 def is_turn(entry: LedgerEntry) -> bool:
-    """Can it be recalled?"""
+    """Return whether the entry can be recalled."""
     return entry.body is not None and can_be_turn(entry.kind, entry.role)
 
 
 def speaker_of(entry: LedgerEntry) -> str:
-    """Who speaks: by name where one was given."""
+    """Return the speaker, by name where one was given."""
     return entry.speaker or entry.role
 
 
 def users_of(reader: Reader, ids: Sequence[str]) -> list[str]:
-    """Whose turns these are."""
+    """Return the users who own these turns."""
     return sorted(_by_user(reader, ids))
 
 
@@ -66,7 +65,7 @@ def _by_user(reader: Reader, ids: Sequence[str]) -> dict[str, set[str]]:
 
 
 def text_of(reader: Reader, entry: LedgerEntry) -> str:
-    """The full text of a live entry, from its row or its blob."""
+    """Return the full text of a live entry, from its row or its blob."""
     assert entry.body is not None
     if entry.body.blob is None:
         return entry.body.content or ""
@@ -79,7 +78,7 @@ class _Salt(NamedTuple):
 
 
 def blob_text(reader: Reader, entry_id: str, name: str, salt: bytes | None) -> str:
-    """The text of an entry that lies in the blob of this name; what does not hash to it is no text of the entry's."""
+    """Return the text in the blob of this name, rejecting one that does not hash to it."""
     try:
         key = bytes.fromhex(name)
     except ValueError:
@@ -96,7 +95,7 @@ def blob_text(reader: Reader, entry_id: str, name: str, salt: bytes | None) -> s
 
 
 def names_of(reader: Reader, user_id: str) -> tuple[str, ...]:
-    """The names under which what is a user's stands: their own, those of their private corpora and of their bank."""
+    """Return the names that own a user's data: the user's, and those of the user's private corpora and bank."""
     if is_reserved(user_id):
         return (user_id,)
     bank = user_bank(user_id)

@@ -1,9 +1,9 @@
 """Stores of version 0.1: their files are read as the dumps that 0.1 would export, for `muniment store upgrade`.
 
 Everything here describes a frozen format, so it shares no table, row class or engine with the present store. `read_old`
-opens a file or a dump, `new_store` guards the place that the upgraded store goes to. A file is checked here as far as a
-dump could not show it: digests of items, the chains of proofs of builds and receipts, rows that are missing. Ledger
-chains, blobs and everything derived are checked by the reader of dumps.
+opens a file or a dump, `new_store` guards the target of the upgrade. Only faults that a dump could not show are checked
+here: digests of items, the chains of proofs of builds and receipts, missing rows. Ledger chains, blobs and everything
+derived are checked by the reader of dumps.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _COLUMNS = {
     "marks": "user_id session_id number evidence_id",
     "idempotency": "user_id key_hash entry_id request_hash",
 }
-"""What a dump of 0.1 has of each table, besides `links`."""
+"""Columns of each table in a 0.1 dump, except `links`."""
 
 
 class OldTenant(NamedTuple):
@@ -63,7 +63,7 @@ class OldTenant(NamedTuple):
 
 @contextmanager
 def read_old(path: str) -> Iterator[list[OldTenant]]:
-    """Open a file or a dump of version 0.1 for reading; its tenants as dumps. Nothing is written to it or beside it."""
+    """Open a file or a dump of version 0.1 for reading; its tenants as dumps. Writes no file."""
     from muniment.store.engines.opening import refuse_keywords
 
     refuse_keywords(path, "$.old")
@@ -83,7 +83,7 @@ def read_old(path: str) -> Iterator[list[OldTenant]]:
 
 
 def _is_file(path: str) -> bool:
-    """Whether a path names a SQLite file; a dump otherwise."""
+    """Return whether a path names a SQLite file; otherwise it is a dump."""
     try:
         with open(path, "rb") as file:
             start = file.read(len(_MAGIC))
@@ -100,7 +100,7 @@ def _is_file(path: str) -> bool:
 
 
 def _connected(path: str) -> sqlite3.Connection:
-    """A connection in one read transaction. A file that nobody has open is read without making a log beside it."""
+    """Open a connection in one read transaction. A file that is not in use is read without creating a log file."""
     log = f"{path}-wal"
     how = "mode=ro" if os.path.exists(log) and os.path.getsize(log) else "immutable=1"
     connection = sqlite3.connect(f"{Path(os.path.abspath(path)).as_uri()}?{how}", uri=True, isolation_level=None)
@@ -123,7 +123,7 @@ class _OldFile:
         self._path = path
 
     def check(self) -> None:
-        """Refuse a file of another program or another version, and one whose content lies elsewhere."""
+        """Refuse a file of another program or version, and one whose content is elsewhere."""
         path = self._path
         names = {row[0] for row in self._rows("SELECT name FROM sqlite_schema WHERE type = 'table'")}
         (application_id,) = next(self._rows("PRAGMA application_id"))
@@ -162,7 +162,7 @@ class _OldFile:
         return [row[0] for row in self._rows(asked)]
 
     def dump(self, tenant_id: str) -> Iterator[bytes]:
-        """The lines that version 0.1 exports for a tenant, in flat memory."""
+        """Yield the lines that version 0.1 exports for a tenant, in flat memory."""
         hasher, counts = sha256(), Counter[str]()
         header = canonical_bytes({"muniment": "export.v1", "scope": {}, "tenant_id": tenant_id}) + b"\n"
         hasher.update(header)
@@ -200,17 +200,17 @@ class _OldFile:
         for key in self._table("idempotency", tenant, order="user_id, key_hash"):
             yield "idempotency", key
 
-    # -- what a dump cannot show ----------------------------------------------------------------------
+    # -- faults a dump cannot show --------------------------------------------------------------------
 
     def _check_missing(self, tenant: str) -> None:
-        """Everything that was written has a row in `ids`, which stays after a forget."""
+        """Check for missing rows: everything written has a row in `ids`, which survives a forget."""
         for kind, asked in _MISSING.items():
             row = next(self._rows(asked, (tenant,)), None)
             if row is not None:
                 raise self._damaged(f"the {kind} {row[0]!r:.80} is missing", row[0])
 
     def _check_item(self, tenant: str, item: sqlite3.Row) -> None:
-        """An item is what its digest says, and a build or a receipt what its proof says."""
+        """Check an item against its digest, and a build or receipt against its proof."""
         kind, id_, kept = item["kind"], item["id"], item["digest"]
         is_empty, checked = item["body"] is None, item["checked"]
         newest = "SELECT max(version) FROM items WHERE tenant_id = ? AND id = ?"
@@ -232,9 +232,10 @@ class _OldFile:
             raise self._damaged(f"the {kind} {id_!r:.80} is not as it was written", id_)
 
     def _check_proofs(self, tenant: str) -> None:
-        """No proof of a session's builds, or of receipts, is missing or altered; the row with number 0 is the end.
+        """Check that no proof of a session's builds, or of receipts, is missing or altered; the row with number 0 is
+        the end.
 
-        Proofs that were made with a key can be checked by nobody without it.
+        Keyed proofs cannot be checked without the key.
         """
         end: sqlite3.Row | None = None
         last: sqlite3.Row | None = None
@@ -258,12 +259,12 @@ class _OldFile:
             raise self._damaged("the chain of proofs of builds or receipts does not end where it did", end["item_id"])
 
     def _item_digest(self, tenant: str, item: sqlite3.Row) -> bytes:
-        """The digest of an item's row and of what it was made from."""
+        """Return the digest of an item's row and its sources."""
         owner, sources = self._made_from(tenant, item["id"])
         return digest(_row_digest(item) + canonical_bytes([owner, *sources]))
 
     def _made_from(self, tenant: str, item_id: str) -> tuple[str | None, list[str]]:
-        """Whose turns its lineage has, and all its sources in their order."""
+        """Return the user whose turns its lineage has, and all its sources in order."""
         links = self._rows("SELECT source_id FROM links WHERE tenant_id = ? AND item_id = ?", (tenant, item_id))
         sources = {row[0] for row in links}
         owner = None
@@ -303,7 +304,7 @@ class _OldFile:
 
 
 _LINKED = 3
-"""`checked` of an item that was forgotten: behind the digest of its row stands one of all that it was made from."""
+"""`checked` of a forgotten item: the digest of its row is followed by a digest of its sources."""
 _DIGESTED = tuple("id version kind user_id agent_id session_id run_id status name created_at trust body".split())  # noqa: SIM905
 _MISSING = {
     "event": "SELECT id FROM ids WHERE tenant_id = ?1 AND kind = 'event' AND NOT EXISTS"
@@ -338,7 +339,7 @@ def _row_digest(item: sqlite3.Row) -> bytes:
 
 
 def _is_linked(proof: sqlite3.Row, before: bytes) -> bool:
-    """Whether a proof follows the one before it, as far as can be told without the key."""
+    """Return whether a proof follows the one before it, as far as can be checked without the key."""
     names = ("user_id", "session_id", "number", "item_id", "version", "keyed")
     held = before + canonical_bytes([*(proof[name] for name in names), proof["digest"].hex()])
     return bool(proof["keyed"]) or proof["hash"] == sha256(held).digest()
@@ -349,7 +350,7 @@ def _is_linked(proof: sqlite3.Row, before: bytes) -> bool:
 
 @contextmanager
 def new_store(target: str) -> Iterator[str]:
-    """What to open for the store that is going to be at `target`, a path or an address of PostgreSQL without a store.
+    """Yield the target to open for a new store at `target`, a path or an address of PostgreSQL without a store.
 
     A file gets its name when the block ends. If the block fails, nothing is left.
     """

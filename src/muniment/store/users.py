@@ -1,4 +1,4 @@
-"""Who is in a tenant: the users with a session of their own, as far as anything of it is left."""
+"""The users of a tenant: those with sessions of their own that are not entirely forgotten."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ __all__ = ["list_users", "next_users", "page_users"]
 
 PAGE_USERS = 128
 SESSIONS_MAX, RUNS_MAX = 20, 200
-"""Of a user with no more than this every session is looked at and counted; of others the index is asked."""
+"""Up to this many sessions and runs of a user are examined one by one; beyond that the index is used."""
 COUNT_MAX = 200_000
-"""What is more than this many is not counted."""
+"""Counts stop at this number."""
 _ORDER = ("user_id", "session_id")
 
 Where = tuple[Condition, ...]
@@ -61,14 +61,15 @@ _Places = defaultdict[tuple[str, str], set[str]]
 def list_users(
     ctx: Context, tenant_id: str, after: str | None = None, limit: int | None = None, q: str | None = None
 ) -> Iterator[UserState]:
-    """Users by their ids, from the first or `after` one, by the key of the sessions: all, or those whose id holds `q`.
-    Each page is one transaction, of as many as are wanted at once."""
+    """List users by id, from the first or after `after`, in session key order: all, or those whose id contains `q`.
+    Each page is one transaction.
+    """
     asked = ListQuery(q=q, limit=limit, after=None if after is None else (after,))
     return (each.value for each in page_users(ctx, tenant_id, asked) if each.value is not None)
 
 
 def page_users(ctx: Context, tenant_id: str, asked: ListQuery) -> Iterator[Placed[UserState]]:
-    """Each user with the place, which is the id; nothing at those that were forgotten or are not asked for."""
+    """Page through users with their places (their ids), without a value for forgotten or non-matching ones."""
     after = None if asked.after is None else asked.after[0]
     if after is not None and not isinstance(after, str):
         raise InvalidInput("after is the id of a user", path="$.after")
@@ -93,7 +94,7 @@ def _pages(ctx: Context, tenant_id: str, after: str | None, asked: ListQuery) ->
 
 
 def _page(after: str | None, size: int, q: str | None, reader: Reader) -> list[Placed[UserState]]:
-    """The next users; of those whose id is another nothing is read but the id."""
+    """Return the next users; for non-matching ids only the id is read."""
     found: list[Placed[UserState]] = []
     looked: dict[str, list[_Session]] = {}
     for begun in islice(next_users(reader, after), size):
@@ -118,7 +119,7 @@ def _page(after: str | None, size: int, q: str | None, reader: Reader) -> list[P
 def _exact(
     reader: Reader, user_id: str, sessions: list[_Session], runs: _Places, receipts: _Places
 ) -> UserState | None:
-    """A user by all that is there; None where nothing is left."""
+    """Return a user with exact counts; None where nothing is left."""
     left = [each for each in sessions if runs[each.place] or _is_left(reader, each, receipts[each.place])]
     for each in left:
         check_session(reader, each)
@@ -131,7 +132,7 @@ def _has_many_runs(reader: Reader, user_id: str) -> bool:
 
 
 def _rough(reader: Reader, user_id: str) -> UserState | None:
-    """A user with more than is looked at one by one: counted by index, and last seen in one of the newest runs."""
+    """Return a user with too much to examine one by one: counted by index, and last seen in one of the newest runs."""
     where: Where = (("kind", "=", "run"), ("owner", "=", user_id), *NEWEST)
     oldest = next(iter(rows_listed(reader, where, limit=1)), None)
     if oldest is None:
@@ -167,8 +168,9 @@ def _user(user_id: str, sessions: list[_Session], runs: int) -> UserState:
 
 
 def next_users(reader: Reader, after: str | None) -> Iterator[_Session]:
-    """The first session of each of the next users: what else they have is stepped over, and so is what stands under the
-    names of corpora and banks."""
+    """Yield the first session of each of the next users, skipping their other sessions and the names of corpora and
+    banks.
+    """
     for low, high in _between(RESERVED_PREFIXES):
         end: Where = () if high is None else (("user_id", "<", high),)
         while high is None or after is None or after < high:
@@ -182,13 +184,13 @@ def next_users(reader: Reader, after: str | None) -> Iterator[_Session]:
 
 
 def _rest_of(reader: Reader, begun: _Session) -> list[_Session]:
-    """The other sessions of a user, no more than say that they are too many."""
+    """Return the other sessions of a user, up to one more than the limit."""
     where: Where = (("user_id", "=", begun.user_id), ("session_id", ">", begun.session_id))
     return select(reader, SESSIONS, where, into=_Session, order=_ORDER, limit=SESSIONS_MAX)
 
 
 def _between(prefixes: tuple[str, ...]) -> Iterator[tuple[str, str | None]]:
-    """The ranges of names that begin with none of these, in order; None is without end."""
+    """Yield the ranges of names that begin with none of these, in order; None means unbounded."""
     low = ""
     for prefix in sorted(prefixes):
         yield low, prefix
@@ -197,7 +199,7 @@ def _between(prefixes: tuple[str, ...]) -> Iterator[tuple[str, str | None]]:
 
 
 def _runs_of(reader: Reader, users: tuple[str, ...]) -> tuple[_Places, _Places]:
-    """By user and session: the runs that are there, and the receipts of those that were forgotten."""
+    """Return, by user and session, the runs that are there, and the receipts of forgotten ones."""
     runs, receipts = _Places(set), _Places(set)
     where: Where = (("kind", "=", "run"), ("user_id", "in", users))
     for run in stream(reader, ITEMS, where, into=_Run):
@@ -210,7 +212,7 @@ def _runs_of(reader: Reader, users: tuple[str, ...]) -> tuple[_Places, _Places]:
 
 
 def _is_left(reader: Reader, session: _Session, receipts: Set[str]) -> bool:
-    """Whether anything was written to a session since it was forgotten; looks at no more than that and one entry."""
+    """Return whether anything was written to a session since it was forgotten, from its newest entries alone."""
     where: Where = (("user_id", "=", session.user_id), ("session_id", "=", session.session_id))
     for entry in stream(reader, ENTRIES, where, into=_Receipt, order=("seq",), descending=True):
         if entry.receipt_id is None or entry.receipt_id in receipts:

@@ -1,8 +1,8 @@
-"""Whether a store is what was written (LG-05), and putting right what the ledger can give again.
+"""Verification that a store is unaltered (LG-05), and repair of what the ledger can reproduce.
 
-`verify` walks every hash chain, checks the tables beside them, and compares what is stored with a replay of the
-projections; `rebuild` writes what the same comparison finds. Both read the ledger in the order of its index and hold no
-more of it than one session's ends: what has to be sorted lies in the replay's temporary database.
+`verify` walks every hash chain, checks the dependent tables, and compares what is stored with a replay of the
+projections; `rebuild` writes the differences that the same comparison finds. Both read the ledger in index order and
+hold only one session's ends in memory: whatever must be sorted is in the replay's temporary database.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ from muniment.store.watermark import users_behind
 __all__ = ["SAMPLE_SESSIONS", "VerifyCursor", "key_fault", "lost_keys", "rebuild", "verify"]
 
 SAMPLE_SESSIONS = 64
-"""Sessions of a tenant that a quick verification walks, at most."""
+"""Maximum number of sessions of a tenant that a quick verification walks."""
 COUNTED_MAX = 10_000
-"""Sessions of a tenant that a quick verification counts, to say of how many its sample is."""
+"""Maximum number of sessions of a tenant that a quick verification counts, to report its sample's coverage."""
 _RECEIPTS_HELD_MAX = 16
-"""Receipts whose lists a walk keeps: tombstones that follow one another mostly name the same one."""
+"""Receipts cached during a walk: consecutive tombstones mostly name the same one."""
 _AFTER_ALL = 2**62
 """No entry has this number."""
 _BY_SESSION = ("user_id", "session_id", "seq")
@@ -89,7 +89,7 @@ def verify(
 ) -> VerifyReport:
     """Check each session of one tenant, or of all; the report names the first broken link of each session.
 
-    What was derived from chains that hold is made again and compared. `quick` walks a sample of each tenant's sessions
+    Everything derived from valid chains is derived again and compared. `quick` walks a sample of each tenant's sessions
     instead. With `entries_max` it stops after that many entries, and the report's `resume` continues it.
     """
     if not isinstance(quick, bool):
@@ -113,9 +113,9 @@ def verify(
 
 
 def rebuild(ctx: Context, tenant_id: str) -> RebuildReport:
-    """Replay every projection over a tenant's ledger, and write the items that are not what the ledger gives.
+    """Replay every projection over a tenant's ledger, and rewrite the items that differ from what it gives.
 
-    Items that a forget has touched are left as they are: their sources are gone on purpose.
+    Items that a forget has touched are left alone: their sources are gone on purpose.
     """
 
     def work(tx: Transaction) -> RebuildReport:
@@ -143,30 +143,30 @@ def rebuild(ctx: Context, tenant_id: str) -> RebuildReport:
 # -- where a verification stopped ---------------------------------------------------------------------
 
 Phase = Literal["chains", "tables", "index", "derived"]
-"""What is verified of a tenant, in this order: sessions by their names, tables beside them, users by theirs, items."""
+"""Phases of a tenant's verification, in order: sessions by name, other tables, users by name, items."""
 _PLACES: dict[Phase, tuple[int, ...]] = {"chains": (0, 2), "index": (0, 1)}
-"""How many names the place of a phase may have, if it has any."""
+"""Numbers of names that the place of a phase may have, if any."""
 
 
 class VerifyCursor(Record):
-    """Where a verification stopped that is to go on later, in any process."""
+    """The place where a verification stopped, to continue later in any process."""
 
     asked: str | None
-    """The tenant that was asked for; None for all of them."""
+    """The requested tenant; None for all of them."""
     tenant: str | None = None
     phase: Phase = "chains"
     place: Items[str] = ()
-    """The last session, or user, that was looked at."""
+    """The last session, or user, that was checked."""
     is_broken: bool = False
-    """A chain of this tenant does not hold: nothing is made again from it."""
+    """A chain of this tenant does not hold: nothing is rederived from it."""
 
     def encode(self) -> str:
-        """The cursor as a text of letters and digits."""
+        """Encode the cursor as letters and digits."""
         return base64.urlsafe_b64encode(canonical_bytes(self.to_wire())).decode().rstrip("=")
 
     @classmethod
     def decode(cls, text: Any, tenant_id: str | None) -> VerifyCursor:
-        """Read the text of a cursor that a verification of the same tenants gave."""
+        """Decode the cursor of a verification of the same tenants."""
         try:
             plain = parse_json(base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True))
             cursor = cls.from_wire(plain)
@@ -182,7 +182,7 @@ class VerifyCursor(Record):
 
 
 def _tenants(ctx: Context, tenant_id: str | None) -> list[str]:
-    """The tenants to look at, also those whose row was taken out."""
+    """Return the tenants to check, including those whose row was removed."""
     listed = ctx.engine.tenants()
     if tenant_id is None:
         return sorted({*listed, *ctx.engine.unlisted_tenants()})
@@ -196,7 +196,7 @@ def _tenants(ctx: Context, tenant_id: str | None) -> list[str]:
 
 @dataclass(slots=True)
 class _Check:
-    """One call of `verify`: what it found, and how much of its share it has spent."""
+    """One call of `verify`: its findings, and how much of its entry budget is used."""
 
     ctx: Context
     entries_max: int | None
@@ -204,7 +204,7 @@ class _Check:
     broken: list[BrokenLink] = field(default_factory=list)
     differing: list[Differing] = field(default_factory=list)
     sample_of: dict[str, Any] = field(default_factory=dict)
-    """What a sample says besides: how many sessions there are."""
+    """Additional fields of a sample's report: the number of sessions."""
 
     @property
     def is_spent(self) -> bool:
@@ -216,7 +216,7 @@ class _Check:
         return VerifyReport(tenants=tenants, resume=resume, broken=broken, differing=differing, **counts)
 
     def walk(self, tenant: str, cursor: VerifyCursor) -> VerifyCursor | None:
-        """Check a tenant from a cursor on; answers where it stopped, None at its end."""
+        """Check a tenant from a cursor on; returns where it stopped, None at its end."""
         with self.ctx.engine.snapshot(tenant) as reader:
             return _TenantCheck(self, tenant, reader).walk(cursor)
 
@@ -246,10 +246,10 @@ class _TenantCheck:
         self.ctx, self.counts = check.ctx, check.counts
         self._receipts: dict[str, frozenset[str] | None] = {}
         self._named: set[str] = set()
-        """Of what there is a fault already."""
+        """Items that already have a reported fault."""
 
     def walk(self, cursor: VerifyCursor) -> VerifyCursor | None:
-        """Go through the phases that are left, and stop once the share of this call is spent."""
+        """Run the remaining phases, and stop once this call's entry budget is spent."""
         phases: dict[Phase, Callable[[VerifyCursor], VerifyCursor | None]] = {
             "chains": self._walk_chains,
             "tables": self._walk_tables,
@@ -282,7 +282,7 @@ class _TenantCheck:
     # -- chains
 
     def _walk_chains(self, cursor: VerifyCursor) -> VerifyCursor | None:
-        """Walk the sessions behind a place. Sessions and entries come in one order: one pass over each is enough."""
+        """Walk the sessions after a place. Sessions and entries share one order, so one pass over each suffices."""
         place = cursor.place
         entries = stream(self.reader, ENTRIES, order=_BY_SESSION, after=(*place, _AFTER_ALL) if place else None)
         groups = groupby(entries, key=lambda row: (row.user_id, row.session_id))
@@ -305,7 +305,7 @@ class _TenantCheck:
         return None
 
     def _stray(self, address: tuple[str, str], rows: Iterator[EntryRow]) -> None:
-        """Report entries whose session is not there."""
+        """Report entries whose session is missing."""
         row = next(rows)
         self.counts["entries"] += 1 + sum(1 for _ in rows)
         self._breaks(address, row.seq, row.id, "entries without a session")
@@ -319,7 +319,7 @@ class _TenantCheck:
         )
 
     def check_session(self, session: SessionRow, rows: Iterator[EntryRow]) -> None:
-        """Walk the chain of a session, and make again what was read out of it. Only its first fault is reported."""
+        """Walk the chain of a session, and recheck the rows derived from it. Only its first fault is reported."""
         address = (session.user_id, session.session_id)
         head = genesis(self.tenant, *address)
         begun, is_sound = session.created_at, True
@@ -349,8 +349,9 @@ class _TenantCheck:
             self._breaks(address, found[0], None, found[1])
 
     def _receipt_fault(self, row: EntryRow) -> str | None:
-        """Describe a tombstone that its receipt does not list. One without a receipt here is counted: an imported part
-        of a store may lack it."""
+        """Describe a tombstone that its receipt does not list. Missing receipts are only counted: an imported part of a
+        store may lack them.
+        """
         receipt_id = row.receipt_id
         if receipt_id is None:
             return None
@@ -371,7 +372,7 @@ class _TenantCheck:
     # -- tables and the index
 
     def _walk_tables(self, _cursor: VerifyCursor) -> None:
-        """Check what is neither in a chain nor a projection."""
+        """Check the tables that are neither chains nor projections."""
         reader = self.reader
         entered = get(reader, TENANTS, ())
         if entered is None:
@@ -394,7 +395,7 @@ class _TenantCheck:
             self._differs(proof.kind, proof.id, proof.reason, proof.version)
 
     def _walk_index(self, cursor: VerifyCursor) -> VerifyCursor | None:
-        """Make the search index of each user behind a place again."""
+        """Rederive the search index of each user after a place, and compare."""
         where: Where = (("user_id", ">", cursor.place[0]),) if cursor.place else ()
         for user_id in sorted(set(stream_texts(self.reader, SESSIONS, "user_id", where))):
             try:
@@ -408,10 +409,10 @@ class _TenantCheck:
                 return cursor.model_copy(update={"place": (user_id,)})
         return None
 
-    # -- what is derived
+    # -- derived items
 
     def _walk_derived(self, _cursor: VerifyCursor) -> None:
-        """Compare the stored items with a replay, and the rest with what they say of themselves."""
+        """Compare the stored items with a replay, and check the rest for consistency."""
         replay = Replay(self.tenant, self.ctx.listeners)
         failed: Callable[[str, StoreDamaged], object] = lambda id_, error: self._differs(  # noqa: E731
             "event", id_, f"derived of it: {error.message}"
@@ -437,7 +438,7 @@ class _TenantCheck:
         self.counts["lacking"] += 1
 
     def _sound_items(self) -> Iterator[Item]:
-        """All versions of all items, in order; faults of their own are reported on the way."""
+        """Yield all versions of all items, in order, reporting individual faults on the way."""
         for item in stream_items(self.reader, ()):
             fault = self._own_fault(item)
             if fault is not None:
@@ -445,7 +446,7 @@ class _TenantCheck:
             yield item
 
     def _own_fault(self, item: Item) -> str | None:
-        """Describe what is wrong with a version by its row, its proof and what it says of itself."""
+        """Describe the fault of a version in its row, its proof or its content."""
         if item.receipt_id is not None:
             return "what a forget left of it was altered" if not item.is_sound else lineage_fault(self.reader, item)
         derivation = self.ctx.derivations.get(item.kind)
@@ -480,9 +481,9 @@ def _differing_items(
 ) -> Iterator[tuple[Item, str]]:
     """Compare stored projections with what the ledger gives: the versions that differ, and those that are missing.
 
-    `items` are all versions of the store in the order of their key, so that nothing has to be sorted.
-    An item that is missing with all its links may be of a kind that an earlier version did not derive: `lacks` gets it
-    instead, if there is one. Items that a forget has touched are not compared.
+    `items` are all versions of the store in the order of their key, so that nothing has to be sorted. An item that is
+    missing with all its links may be of a kind that an earlier version did not derive: it is passed to `lacks` instead,
+    if given. Items that a forget has touched are not compared.
     """
     kinds = {kind for kind, derivation in ctx.derivations.items() if derivation.is_projection}
     for id_ in stream_texts(reader, ITEMS, "id", (("receipt_id", ">=", ""),)):
@@ -518,19 +519,21 @@ class _Made(NamedTuple):
 
 
 def _derived_by_then(reader: Reader, made: Item) -> bool:
-    """Whether items of this kind were made when this one should have been: an earlier version may not have done so."""
+    """Return whether items of this kind were derived when this one should have been: an earlier version may not have
+    done so.
+    """
     oldest = first(reader, ITEMS, (("kind", "=", made.kind),), into=_Made, order=("kind", "created_at"))
     return oldest is not None and oldest.created_at <= made.created_at
 
 
 def _missing_versions(replay: Replay, last: Item | None) -> Iterator[tuple[Item, str]]:
-    """The last stored version of an item, if the ledger gives more."""
+    """Yield the last stored version of an item, if the ledger gives more."""
     if last is not None and replay.count(last.id) > last.version:
         yield last, "a version that the ledger gives is missing"
 
 
 def _rewrite(tx: Transaction, replay: Replay, item_id: str) -> None:
-    """Put the versions and links of an item in the place of what is stored."""
+    """Replace the stored versions and links of an item."""
     for table, column in (("items", "id"), ("links", "item_id"), ("lineages", "item_id")):
         tx.do(Delete(table, ((column, "=", item_id),)))
     versions = listed_versions(list(replay.made(item_id)))
@@ -548,7 +551,7 @@ class _Number(NamedTuple):
 
 
 def _user_faults(reader: Reader) -> Iterator[tuple[str, str]]:
-    """Users whose entries are not those that their rows count, numbered from 1 on without a gap."""
+    """Yield users whose entries do not match their row's count, or are not numbered from 1 without gaps."""
     for user in stream(reader, USERS):
         of_user: Where = (("user_id", "=", user.user_id),)
         ends = [
@@ -593,7 +596,7 @@ def key_fault(reader: Reader, key: IdempotencyKeyRow) -> str | None:
 
 
 def lost_keys(reader: Reader) -> Iterator[tuple[str, str]]:
-    """Users whose idempotency keys are not those that were written: what was sent under one may be written again."""
+    """Yield users whose idempotency keys were altered: a request under a lost key could be written twice."""
     altered = "an idempotency key is missing or altered"
     for user_id, keys in groupby(stream(reader, IDEMPOTENCY_KEYS), key=lambda row: row.user_id):
         user = get(reader, USERS, (user_id,))
@@ -605,7 +608,7 @@ def lost_keys(reader: Reader) -> Iterator[tuple[str, str]]:
 
 
 def _id_faults(reader: Reader) -> Iterator[tuple[str, str]]:
-    """Ids that both an event and an item have."""
+    """Yield ids that both an event and an item have."""
     of_items = (item.id for item in stream(reader, ITEMS, (("version", "=", 1),), into=_Id))
     while ids := list(islice(of_items, ASKED_MAX)):
         shared = by_ids(reader, ENTRIES, ids, into=_Id)

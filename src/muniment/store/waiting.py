@@ -1,7 +1,7 @@
 """Events that coding-agent hooks hold and have not written yet: a forget removes them, and none is written later.
 
 A hook's events wait on the disk of the machine it ran on, and a host keeps its own transcript of a session. A forget
-cannot reach either everywhere, so whoever is about to write from them asks first what was forgotten since.
+cannot reach either everywhere, so code that writes from them first checks what was forgotten since.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ __all__ = ["ForgottenScope", "Waiting", "forgotten_since", "hold_waiting", "note
 
 
 def hold_waiting(ctx: Context, tenant_id: str, selector: Selector, held: ExitStack) -> Waiting:
-    """Events waiting for a selector; no hook writes them until `held` ends."""
+    """Hold the events waiting for a selector; no hook writes them until `held` ends."""
     info = ctx.engine.info
     place = info.location if info.name == "sqlite" else ctx.address
     return Waiting(held.enter_context(hold_spools(place)), tenant_id, selector)
 
 
 def note_unseen(address: str) -> str:
-    """The receipt's sentence about hooks that may run on other machines."""
+    """Return the receipt's sentence about hooks that may run on other machines."""
     if not is_outside(address):
         return ""
     return "; events that hooks on other machines put down before it are not written, and go when a hook runs there"
@@ -54,7 +54,7 @@ class Waiting:
         self._removed = 0
 
     def is_some(self) -> bool:
-        """Whether any of it waits, of a scope of which the store holds nothing."""
+        """Return whether any event waits in a scope that the store knows nothing of."""
         if not self._is_scope:
             return False
         users = self._spools.users(self._scope)
@@ -64,13 +64,14 @@ class Waiting:
 
     @property
     def _is_scope(self) -> bool:
-        """Is it all of a session, a user or a tenant? What was supplied or derived is never put down by hooks."""
+        """Return whether it is all of a session, a user or a tenant. Hooks never hold supplied or derived content."""
         one = self._selector
         return one.event is None and one.item is None and not one.document and not one.values
 
     def erase(self, texts: Sequence[str], owners: Collection[str]) -> dict[str, int]:
-        """Remove it; answers how many events went, and how many may be left. `texts` is what the selected event said,
-        `owners` are the users whose memory goes."""
+        """Remove the events; returns how many were removed, and how many may be left. `texts` is the selected event's
+        text, `owners` are the users whose memory is erased.
+        """
         scope = self._scope
         if self._selector.event is not None:
             scope = scope._replace(users=owners, texts=texts)
@@ -83,7 +84,7 @@ class Waiting:
         return {WAITING: self._removed, LEFT_WAITING: left}
 
 
-# -- what was forgotten -------------------------------------------------------------------------------
+# -- forgotten scopes ---------------------------------------------------------------------------------
 
 
 _SCOPE = frozenset({"tenant_id", "user_id", "session_id"})
@@ -97,12 +98,12 @@ class ForgottenScope(NamedTuple):
     session_id: str | None
 
     def has(self, user_id: str, session_id: str, at: str) -> bool:
-        """Whether what happened then in this session was forgotten with it."""
+        """Return whether an event of this time and session was forgotten with the scope."""
         return at <= self.at and self.user_id in (None, user_id) and self.session_id in (None, session_id)
 
 
 def forgotten_since(ctx: Context, tenant_id: str, since: str) -> list[ForgottenScope]:
-    """The scopes of a tenant that were forgotten at this instant or later."""
+    """Return the scopes of a tenant that were forgotten at this instant or later."""
 
     def work(reader: Reader) -> list[ForgottenScope]:
         where: tuple[Condition, ...] = (("kind", "=", "receipt"), ("created_at", ">=", since), HOLDS_BODY)

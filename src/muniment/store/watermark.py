@@ -1,4 +1,4 @@
-"""How far a user's index has come behind the ledger, and which users of this process wait for theirs.
+"""Progress of users' indexes behind the ledger, and the users of this process that await indexing.
 
 A user's entries are numbered 1 to `tail`; the stored index covers the first `indexed` of them, its vectors the first
 `embedded`. Every position between 0 and `tail` is valid.
@@ -19,32 +19,32 @@ if TYPE_CHECKING:
 __all__ = ["TAIL_MAX", "Tails", "count_tail", "lock_user", "read_user", "users_behind"]
 
 TAIL_MAX = 255
-"""Entries that a user's index may be behind when an append returns."""
+"""Entries that a user's index may lag when an append returns."""
 WAITING_MAX = 1_024
-"""Users whose tails a process leaves to be indexed at its end. Those that waited longest are indexed before."""
+"""Users whose tails a process leaves until it closes. Beyond that, those waiting longest are indexed first."""
 
 Owner = tuple[str, str]
 """A tenant and a user."""
 
 
 def read_user(reader: Reader, user_id: str) -> UserRow:
-    """How far a user's entries, index and vectors go; all zero for a user without entries."""
+    """Return how far a user's entries, index and vectors go; all zero for a user without entries."""
     return get(reader, USERS, (user_id,)) or UserRow(user_id, tail=0, indexed=0, embedded=0, generation=0)
 
 
 def lock_user(tx: Transaction, user_id: str) -> UserRow:
-    """Hold a user's row until the transaction ends; answers it as it is now."""
+    """Lock a user's row until the transaction ends; returns its current values."""
     (user,) = advance(tx, USERS, [UserRow(user_id, tail=0, indexed=0, embedded=0, generation=0)])
     return user
 
 
 def users_behind(reader: Reader) -> list[UserRow]:
-    """The users of a tenant whose index does not cover all of their entries."""
+    """Return the users of a tenant whose index does not cover all of their entries."""
     return [user for user in stream(reader, USERS) if user.indexed < user.tail]
 
 
 def count_tail(reader: Reader) -> int:
-    """How many entries of a tenant the stored indexes do not cover yet."""
+    """Count entries of a tenant that the stored indexes do not cover yet."""
     return sum(user.tail - user.indexed for user in users_behind(reader))
 
 
@@ -56,13 +56,13 @@ class Tails:
         self._lock = threading.Lock()
 
     def note(self, tenant_id: str, *users: UserRow) -> None:
-        """Remember how long the tails of users are."""
+        """Record the length of users' tails."""
         with self._lock:
             for user in users:
                 self._lengths[tenant_id, user.user_id] = user.tail - user.indexed
 
     def take_due(self) -> list[Owner]:
-        """Take those that have to be indexed now: with too long a tail, or more than may wait."""
+        """Take those to index now: with too long a tail, or over the limit of waiting users."""
         with self._lock:
             due = [owner for owner, length in self._lengths.items() if length > TAIL_MAX]
             more = len(self._lengths) - len(due) - WAITING_MAX

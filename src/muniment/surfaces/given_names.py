@@ -1,4 +1,4 @@
-"""Names that a person gives on the way in, checked before anything is opened. Only the standard library is loaded."""
+"""Checks of names given by a person, before anything is opened. Imports only the standard library."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ __all__ = ["checked_name"]
 
 
 def checked_name(given: str, name: str) -> str:
-    """What was given for a store or a user: an empty text, such as a variable that was not set leaves, is none. Nor is
-    a store named by keywords, with a password in them."""
+    """Return a store's or a user's name, checked: not empty, as an unset variable leaves it, and for a store no keyword
+    string, which may hold a password.
+    """
     if given.strip():
-        if name == "db" and "=" in given:  # asked first: what it takes to know more is loaded at no other call
+        if name == "db" and "=" in given:  # checked first: further checks load modules that no other call needs
             from muniment.store.engines.opening import refuse_keywords
 
             refuse_keywords(given, "$.db")

@@ -1,16 +1,16 @@
 """Settings, in one order everywhere: argument > `MUNIMENT_*` environment > `muniment.toml` > default.
 
     MUNIMENT_DB, MUNIMENT_TENANT, MUNIMENT_USER, MUNIMENT_AGENT, MUNIMENT_DURABILITY, MUNIMENT_EMBEDDER,
-    MUNIMENT_TOKENS, MUNIMENT_GRADER, MUNIMENT_EXTRACT_MODEL, MUNIMENT_LESSONS, MUNIMENT_PROOF_KEY,
+    MUNIMENT_TOKENS, MUNIMENT_TIMEZONE, MUNIMENT_GRADER, MUNIMENT_EXTRACT_MODEL, MUNIMENT_LESSONS, MUNIMENT_PROOF_KEY,
     MUNIMENT_REPOSITORY, MUNIMENT_BRANCHES, MUNIMENT_DIRECTORY,
     MUNIMENT_CONFIG (another toml); MUNIMENT_DB_FILE names a file that holds the value of MUNIMENT_DB
 
-`muniment.toml` is read in the working directory and, behind it, in `~/.muniment`. Anybody may have written the first,
-so it may set only what `FOLDER_SETTINGS` lists, and where a host starts us (MUNIMENT_REPOSITORY is set) it is not read.
-MUNIMENT_CONFIG, or `--config`, names one file in place of both, which may set everything.
+`muniment.toml` is read in the working directory and, as a fallback, in `~/.muniment`. Anybody may have written the
+first, so it may set only what `FOLDER_SETTINGS` lists, and it is not read when a host starts us (MUNIMENT_REPOSITORY is
+set). MUNIMENT_CONFIG, or `--config`, names one file in place of both, which may set everything.
 
-Its `[policy]` table is the policy, its `[server]` table what `muniment serve` is told (`surfaces.http.settings`),
-`[mcp]` what `muniment mcp` is, `[proxy]` what `muniment proxy` is.
+Its `[policy]` table is the policy, its `[server]` table the settings of `muniment serve` (`surfaces.http.settings`),
+`[mcp]` those of `muniment mcp`, `[proxy]` those of `muniment proxy`.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ NAMES: Mapping[str, str] = {
     "durability": "normal",
     "embedder": "none",
     "tokens": "auto",
+    "timezone": "none",
     "grader": "none",
     "grader_decides": "never",
     "extract_model": "none",
@@ -66,14 +67,14 @@ _TABLES = ("policy", "server", "mcp", "proxy")
 
 
 class Harmless(NamedTuple):
-    """What a `muniment.toml` in the working directory may say in a setting."""
+    """The permitted values of a setting in the working directory's `muniment.toml`."""
 
     values: str = "anything"
     allows: Callable[[Any], bool] = lambda _: True
 
 
 def _is_below(db: Any) -> bool:
-    """Is it a file in or below the working directory, by its name alone?"""
+    """True for a file in or below the working directory, by its name alone."""
     if not isinstance(db, str) or db == ":memory:":
         return True
     return not (":" in db or db.startswith(("/", "\\", "~")) or ".." in re.split(r"[\\/]", db))
@@ -84,7 +85,7 @@ def _one_of(*values: str) -> Harmless:
 
 
 def _without(*names: str) -> Harmless:
-    """A table without the settings that decide what a model is made to believe."""
+    """A table without the settings that could make a model believe something false."""
     return Harmless(f"a table without {' and '.join(names)}", lambda table: not set(names) & set(table))
 
 
@@ -96,6 +97,7 @@ FOLDER_SETTINGS: Mapping[str, Harmless] = {
     "durability": Harmless(),
     "embedder": _one_of("none", "hash", "e5-small", "multilingual-e5-small"),
     "tokens": Harmless(),
+    "timezone": Harmless(),
     "mcp.task_type": Harmless(),
     "mcp.forget": _one_of("off"),
     "mcp.writes": _one_of("off"),
@@ -116,9 +118,9 @@ FOLDER_SETTINGS: Mapping[str, Harmless] = {
     "policy.tree": Harmless(),
     "policy.patterning": Harmless(),
 }
-"""All that a `muniment.toml` in the working directory may set: a repository that was cloned has one too. A setting that
-is not listed here is refused there. Keep out whatever says where content, keys or requests go, where a server listens
-and whom it lets in, which files are read or written elsewhere, and what guards secrets or promotion.
+"""The settings permitted in the working directory's `muniment.toml`, since a cloned repository may contain one. A
+setting that is not listed here is refused there. Never list settings for where content, keys or requests go, where a
+server listens and whom it admits, which files are read or written elsewhere, or what guards secrets or promotion.
 """
 
 
@@ -129,7 +131,7 @@ class Settings:
     tenant: str
     """The tenant."""
     user: str
-    """Whose memory it is, where a command is about one user."""
+    """The user whose memory a command uses, if it concerns one user."""
     agent: str
     """The agent that runs belong to."""
     durability: str
@@ -137,31 +139,35 @@ class Settings:
     embedder: str
     """Search by meaning: `none`, `e5-small`, `multilingual-e5-small`, `onnx:<folder>`, `openai:<base_url>#<model>`."""
     tokens: str
-    """What counts tokens: `auto` is exact where a tokenizer is installed."""
+    """The token counter: `auto` is exact where a tokenizer is installed."""
+    timezone: str
+    """The time zone that sets the day of times without a UTC offset: `Europe/Berlin`; `none` is UTC."""
     grader: str
-    """A model that looks at every fact of a verification: `none`, `openai:<base_url>#<model>`."""
+    """A model that judges every fact of a verification: `none`, `openai:<base_url>#<model>`."""
     grader_decides: str
-    """When its word counts: `never` (it says where it disagrees), `unknown` (where the rules cannot tell), `always`."""
+    """When the grader's verdict counts: `never` (it reports disagreement), `unknown` (where the rules cannot decide),
+    `always`.
+    """
     extract_model: str
-    """A model that reads what users said (`muniment extract`): `none` (rules alone), `openai:<base_url>#<model>`."""
+    """A model that reads users' turns (`muniment extract`): `none` (rules alone), `openai:<base_url>#<model>`."""
     lessons: str
-    """A model that writes lessons of judged runs: `none`, `openai:<base_url>#<model>`."""
+    """A model that writes lessons from judged runs: `none`, `openai:<base_url>#<model>`."""
     proof_key: str
-    """Where the key lies that builds and receipts are proven with: `none`, `file:<path>`, `env:<NAME>`."""
+    """The location of the key for proofs of builds and receipts: `none`, `file:<path>`, `env:<NAME>`."""
     repository: str
-    """Whether each repository has a memory of its own, as a tenant below `tenant` unless one is given as an argument:
+    """Whether each repository has its own memory, as a tenant below `tenant` unless one is given as an argument:
     `none`, `checkout` (a checkout and its worktrees), `remote` (all checkouts of one remote).
     """
     branches: str
-    """Which branches share it: `any`, `same` (each its own), or a list such as `main,release/*`."""
+    """The branches that share it: `any`, `same` (each its own), or a list such as `main,release/*`."""
     directory: str
-    """The directory whose repository is meant, where it is not the one that the command is run in."""
+    """The directory whose repository is meant, if not the working directory."""
     policy: Mapping[str, Any]
-    """The `[policy]` table: what differs from the default policy."""
+    """The `[policy]` table: differences from the default policy."""
 
     @property
     def shown_db(self) -> str:
-        """The store's address as it may be printed or logged."""
+        """The store's address for printing or logging."""
         return shown_db(self.db)
 
 
@@ -173,9 +179,9 @@ _HIDDEN = "…"
 
 
 def shown_db(db: str) -> str:
-    """The address of a store without a password, in whichever part of it one stands, and however that is encoded.
+    """The address of a store without a password, in any part and encoding.
 
-    A password may be written badly, with signs in it that end one: all up to the last @ counts as such.
+    A password may be malformed, with characters that would end one: everything up to the last @ counts as the password.
     """
     scheme, slashes, rest = db.partition("://")
     return f"{scheme}{slashes}{_shown_place(rest)}" if slashes else db
@@ -187,7 +193,7 @@ def _shown_place(place: str) -> str:
 
 
 def _shown_option(found: re.Match[str]) -> str:
-    """An option of an address. A server reads its name decoded, and a replica is an address of its own."""
+    """Hide an option of an address. A server decodes its name first, and a replica is an address of its own."""
     name = unquote(found[1]).strip().lower()
     if name in _SECRET_OPTIONS:
         return f"{found[1]}={_HIDDEN}"
@@ -199,7 +205,7 @@ def _shown_option(found: re.Match[str]) -> str:
 
 
 def load_settings(given: Mapping[str, str | None], environ: Mapping[str, str] | None = None) -> Settings:
-    """Settle every setting; `given` are the arguments of the command line, None where not given."""
+    """Settle every setting; `given` are the arguments of the command line, None if not given."""
     env = os.environ if environ is None else environ
     config = read_config(env)
     values: dict[str, str] = {}
@@ -226,13 +232,13 @@ def load_settings(given: Mapping[str, str | None], environ: Mapping[str, str] | 
 
 
 def _at_home(db: str) -> str:
-    """A path that begins with `~/`: in a configuration file there is no shell that says what it means."""
+    """Expand a leading `~/`: a configuration file has no shell to do it."""
     return str(Path(db).expanduser()) if db.startswith("~/") else db
 
 
 def _repository_tenant(values: Mapping[str, str], env: Mapping[str, str]) -> str:
-    """The tenant of the repository that is meant. A host may start a server anywhere: the home directory and the root
-    are no project unless they are named, else what is said in one repository would be told in another.
+    """The tenant of the selected repository. A host may start a server anywhere: the home directory and the root are no
+    project unless named, else one repository's content would be shown in another.
     """
     from muniment.surfaces.hosts.repository import find_repository, scoped_tenant
 
@@ -247,7 +253,7 @@ def _repository_tenant(values: Mapping[str, str], env: Mapping[str, str]) -> str
 
 
 def _db_in_file(env: Mapping[str, str]) -> str | None:
-    """The store's address from a file that only its owner reads, since it may hold a password: MUNIMENT_DB_FILE."""
+    """The store's address from a file that only its owner can read, since it may hold a password: MUNIMENT_DB_FILE."""
     named = env.get("MUNIMENT_DB_FILE")
     if not named:
         return None
@@ -258,19 +264,19 @@ def _db_in_file(env: Mapping[str, str]) -> str | None:
 
 
 def config_files(env: Mapping[str, str]) -> list[Path]:
-    """Where the configuration is looked for, whether it is there or not; the first that sets something decides."""
+    """The places searched for a configuration, existing or not; the first that sets something wins."""
     named = env.get("MUNIMENT_CONFIG")
     if named:
         return [Path(named)]
     from muniment.core.outside.pending import home_folder
 
     own, here = home_folder() / _FILE, Path(_FILE)
-    is_started_by_host = "MUNIMENT_REPOSITORY" in env  # in whatever repository is worked on
+    is_started_by_host = "MUNIMENT_REPOSITORY" in env  # in any repository
     return [own] if is_started_by_host or own.resolve() == here.resolve() else [here, own]
 
 
 def read_config(env: Mapping[str, str]) -> dict[str, Any]:
-    """What the configuration files say, as one. `InvalidInput` where that of the working directory says too much."""
+    """The merged configuration files. `InvalidInput` if that of the working directory sets too much."""
     first, *others = config_files(env)
     if env.get("MUNIMENT_CONFIG") and not first.is_file():
         raise InvalidInput(f"no configuration file at {first}", hint="MUNIMENT_CONFIG or --config names it")
@@ -299,7 +305,7 @@ def _read_file(path: Path) -> dict[str, Any]:
 
 
 def _merged(config: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    """Both, table by table; `over` decides where both set something."""
+    """Merge both, table by table; `over` takes precedence."""
     pairs = {
         name: _merged(config[name], value) if isinstance(value, dict) and isinstance(config.get(name), dict) else value
         for name, value in over.items()
@@ -308,7 +314,7 @@ def _merged(config: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_harmless(config: dict[str, Any], path: Path) -> None:
-    """Refuse what a file that anybody may have written says beyond `FOLDER_SETTINGS`."""
+    """Refuse settings beyond `FOLDER_SETTINGS` in a file that anybody may have written."""
     refused = [(name, allowed) for name, value, allowed in _dotted(config) if not (allowed and allowed.allows(value))]
     if refused:
         name, allowed = refused[0]
@@ -322,7 +328,7 @@ def _check_harmless(config: dict[str, Any], path: Path) -> None:
 
 
 def _dotted(config: dict[str, Any]) -> Iterator[tuple[str, Any, Harmless | None]]:
-    """Every setting by its whole name, its value, and what it may be."""
+    """Every setting by its full name, its value, and its permitted values."""
     for name, value in config.items():
         if name in _TABLES and isinstance(value, dict):
             for key, inner in value.items():
@@ -334,7 +340,9 @@ def _dotted(config: dict[str, Any]) -> Iterator[tuple[str, Any, Harmless | None]
 def settle_table(
     table: str, prefix: str, names: Iterable[str], given: Mapping[str, Any], environ: Mapping[str, str] | None
 ) -> dict[str, Any]:
-    """What is said of these settings by argument, environment (`prefix` and the name) or a table of `muniment.toml`."""
+    """The values of these settings from arguments, the environment (`prefix` and the name) or a table of
+    `muniment.toml`.
+    """
     env = os.environ if environ is None else environ
     held = read_config(env).get(table, {})
     if not isinstance(held, dict):
@@ -351,7 +359,7 @@ def settle_table(
 
 
 def open_store(settings: Settings, *, must_exist: bool = False, read_only: bool = False) -> Memory:
-    """The store the settings name. A command that only reads wants it to exist rather than be made."""
+    """Open the store that the settings name. With `must_exist`, as for a command that only reads, none is created."""
     from muniment.handles.memory import open as open_memory
     from muniment.store.engines.opening import durability_named
 
@@ -364,17 +372,18 @@ def open_store(settings: Settings, *, must_exist: bool = False, read_only: bool 
         durability=durability_named(settings.durability),
         embedder=settings.embedder,
         tokens=settings.tokens,
+        timezone=None if settings.timezone == "none" else settings.timezone,
         grader=_grader(settings),
         lessons=_model(settings.lessons, "$.lessons"),
         proof_key=settings.proof_key,
         read_only=read_only,
     )
-    memory._ctx.extract_model = _model(settings.extract_model, "$.model")  # asked where a command says so, never behind
+    memory._ctx.extract_model = _model(settings.extract_model, "$.model")  # not used in the background
     return memory
 
 
 def _grader(settings: Settings) -> Any:
-    """The grader that the settings name, which contacts nothing before it is asked."""
+    """The grader in the settings, which contacts nothing before it is used."""
     if settings.grader == "none":
         return None
     from muniment.verify.graders import load_grading
@@ -383,7 +392,7 @@ def _grader(settings: Settings) -> Any:
 
 
 def _model(name: str, path: str) -> str | None:
-    """The address of a model that the settings name, checked; nothing is contacted before it is asked."""
+    """The checked address of a model in the settings; nothing is contacted before it is used."""
     if name == "none":
         return None
     from muniment.memory.outside.models import named_model

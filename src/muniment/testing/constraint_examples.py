@@ -1,4 +1,4 @@
-"""Every kind of constraint by example: its fields, an output that holds to it, and one that does not.
+"""Examples of every kind of constraint: its fields, a valid output, and an invalid one.
 
 The reference shows them and the tests run them, so that no kind is without one.
 """
@@ -94,11 +94,11 @@ EXAMPLES: dict[str, tuple[dict[str, Any], Any, Any]] = {
     "any_of": ({"constraints": [constraints.starts_with(phrase="A"), constraints.words(max=1)]}, "AB b", "b A"),
     "none_of": ({"constraints": [constraints.contains(texts=("x",))]}, "ab", "ax"),
 }
-"""By name: the fields, an output that holds, one that does not."""
+"""By name: the fields, a valid output, and an invalid one."""
 
 
 class PolitenessJudge:
-    """A grader that takes thanks for politeness."""
+    """A grader that rates thanks as politeness."""
 
     def judge_rubric(self, rubric: str, answer: str, task: str | None) -> Judgement:  # noqa: ARG002 - the port
         return Judgement(rubric, "scripted", float("Thank you" in answer), "")

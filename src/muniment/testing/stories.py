@@ -2,7 +2,7 @@
 
 The research run can be walked to any stage. The agent of `RuleStory` forgets to answer in JSON until a rule reminds it;
 everything is drawn from a seed. A script of runs is a list of `(act, which, one, other)`: every number is taken modulo
-what exists, so any script can be told, and a refusal (`Conflict`, `Forgotten`) is part of the story.
+what exists, so any script can run, and a refusal (`Conflict`, `Forgotten`) is part of the story.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _FINDINGS = (
 
 
 def output_for(perspective_id: str) -> str:
-    """What an agent hands back for a perspective: findings in another order for each, and one laundered citation."""
+    """Return an agent's output for a perspective: findings in another order for each, and one laundered citation."""
     number = int(perspective_id[1:])
     turned = [_FINDINGS[(at + number) % len(_FINDINGS)] for at in range(len(_FINDINGS))]
     lines = [f"- {sentence} [{source}]" for sentence, source in turned]
@@ -94,7 +94,7 @@ def walk_to(study: Study, stage: str, *, pages: Sequence[dict[str, Any]] = tuple
 
 
 def draft_for(given: SynthesisInput) -> str:
-    """A report from the pack alone: its best claims, cited."""
+    """Draft a report from the pack alone: its best claims, cited."""
     claims = {claim.claim: claim for entry in given.pack.summaries for claim in entry.key_claims}
     lines = [f"{claim.claim} [{claim.citation_cids[0]}]" for claim in claims.values() if claim.citation_cids]
     sources = [f"- {source['url']}" for source in (given.pack.model_extra or {}).get("sources", ())]
@@ -135,7 +135,7 @@ class RuleStory:
     # -- the agent and its verifier
 
     def agent(self, task: Any) -> str:
-        """Answers about the weather in words; counts in JSON if it is reminded, or lucky."""
+        """Answer about the weather in words; count in JSON if reminded, or by chance."""
         prompt = task if isinstance(task, str) else task.prompt
         if "weather" in prompt:
             return "Sunny, twelve degrees."
@@ -161,7 +161,7 @@ class RuleStory:
     # -- the steps
 
     def run(self, *, select: bool = True, task: str | None = None) -> Any:
-        """One run of the counting agent, judged and learnt from; answers what was learnt."""
+        """Run the counting agent once, judge it and learn from it; returns what was learned."""
         self.number += 1
         asked = task or f"Count the apples in basket {self.number}."
         run = self.memory.run(user_id="ana", agent_id="counter", task_type="apples")
@@ -174,7 +174,7 @@ class RuleStory:
         return run.learning.learn(passed if result is True else result, intent=COUNTING)
 
     def teach(self, runs: int = 14) -> str:
-        """Judged runs of two kinds; answers the id of the draft that came of them."""
+        """Make judged runs of two kinds; returns the id of the resulting draft."""
         runner = self.memory.runner(
             self.agent, self.verifier, {"recall": False, "rules": False}, user_id="ana", agent_id="counter"
         )
@@ -220,7 +220,7 @@ ACTS = (
     *("claim", "claim", "verified", "verified", "verify", "retract", "conflict", "settle", "question", "close"),
     *("failure", "next", "patch", "compact", "compact"),
 )
-"""Each as often as it should be told. `forget` is left to those who want it."""
+"""Acts by frequency. `forget` is left to those who want it."""
 TEXTS = (
     "The capital of France is Paris.",
     "北京是中国的首都。",
@@ -239,7 +239,7 @@ def random_script(seed: int, length: int, acts: Sequence[str] = ACTS) -> list[Ac
 
 
 class Teller:
-    """Tells runs of one memory what happens."""
+    """Reports events to runs of one memory."""
 
     def __init__(self, mem: Memory, runs: Sequence[Run]) -> None:
         self.mem, self.runs = mem, list(runs)
@@ -254,7 +254,7 @@ class Teller:
 
     def tell(self, act: Act) -> None:
         name, which, one, other = act
-        # Refused are a claim retracted twice, a conflict settled twice, what rests on what was forgotten.
+        # Refusals: a claim retracted twice, a conflict settled twice, dependents of forgotten content.
         with suppress(Conflict, Forgotten):
             getattr(self, f"_{name}")(self.runs[which % len(self.runs)], one, other)
 
@@ -262,7 +262,7 @@ class Teller:
         return ids[number % len(ids)] if ids else None
 
     def _pointer(self, run: Run, number: int) -> Any:
-        """A whole event, or some of its words."""
+        """Return a whole event, or some of its words."""
         event = self._some(self.events, number)
         if event is None:
             return self._heard(run, number)
@@ -378,18 +378,18 @@ class Teller:
             self.events.remove(event)
 
 
-# -- what must be true --------------------------------------------------------------------------------
+# -- invariants ---------------------------------------------------------------------------------------
 
 
 def replayed(mem: Memory, run: Run) -> RunLog:
-    """The run's log from its whole ledger, without any snapshot."""
+    """Return the run's log from its whole ledger, without any snapshot."""
     policy = mem.policy.compaction
     scope = run.scope
     return mem._ctx.engine.read(scope.tenant_id, lambda reader: load_log(reader, scope, policy, before=1)).log
 
 
 def check_run(mem: Memory, run: Run) -> RunLog:
-    """Resuming gives what a replay gives; items say what the log says; every snapshot holds and can be told."""
+    """Check that resuming equals a replay; that items match the log; and that every snapshot is valid and readable."""
     whole = replayed(mem, run)
     resumed = mem.resume(run.run_id, tenant_id=run.scope.tenant_id)
     assert resumed.rejected == ()

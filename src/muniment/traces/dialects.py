@@ -1,9 +1,8 @@
-"""Which messages a span holds, by the conventions it was written with: GenAI's own, and older or other ones. Pure.
+"""Extract the messages of a span, written under the GenAI conventions or older and other ones. Pure.
 
-Every convention has its own parts of a message: `{"type": "text", "content": …}` (GenAI), `{"type": "text", "text": …}`
-(OpenAI, Anthropic, Vercel), `{"toolUse": {…}}` (Bedrock). They are recognised by what they hold; the name of an emitter
-is never looked at. Thoughts, cache marks and summaries are counted and passed over; what an emitter left out is not
-made up.
+Every convention has its own message parts: `{"type": "text", "content": …}` (GenAI), `{"type": "text", "text": …}`
+(OpenAI, Anthropic, Vercel), `{"toolUse": {…}}` (Bedrock). They are recognised by their content, never by the emitter's
+name. Reasoning, cache marks and summaries are counted and skipped; content that an emitter left out is never made up.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ class Called(NamedTuple):
 
 
 class Returned(NamedTuple):
-    """What a tool answered."""
+    """A tool's result."""
 
     id: str
     name: str
@@ -82,16 +81,16 @@ class Said:
     """Pictures and files, as references."""
     speaker: str = ""
     passed: Counter[str] = field(default_factory=Counter)
-    """What was passed over: thoughts, by kind."""
+    """Skipped parts, such as reasoning, counted by kind."""
 
     @property
     def is_empty(self) -> bool:
-        """Is nothing of it known but that it was there?"""
+        """True if nothing is known about the message except that it existed."""
         return not (self.text.strip() or self.calls or self.results or self.parts)
 
 
 def json_of(value: Any, opens: tuple[str, ...] = ("{", "[")) -> Any:
-    """What a text stands for that is JSON, an object or a list; anything else as it is."""
+    """Parse a text as a JSON object or list; return anything else unchanged."""
     if not isinstance(value, str) or value.lstrip()[:1] not in opens:
         return value
     try:
@@ -101,8 +100,8 @@ def json_of(value: Any, opens: tuple[str, ...] = ("{", "[")) -> Any:
 
 
 def text_of(value: Any) -> str:
-    """What a tool was given or answered, as text: the words of its text parts, else itself as JSON. Some emitters write
-    a text that a tool answered as JSON too, with quotes around it.
+    """Text of a tool's arguments or result: its text parts, or else its JSON. Some emitters JSON-encode a text result
+    too, with quotes around it.
     """
     value = json_of(value, ("{", "[", '"'))
     if isinstance(value, str):
@@ -136,7 +135,7 @@ def _part_text(part: Mapping[str, Any]) -> str:
 
 
 def messages_of(value: Any) -> list[Said]:
-    """The messages of a list, or of one message; as text too."""
+    """Read messages from a list, a single message or a text."""
     value = json_of(value)
     if isinstance(value, Mapping):
         held = value.get("messages", value.get("input"))
@@ -147,7 +146,7 @@ def messages_of(value: Any) -> list[Said]:
 
 
 def said_of(message: Mapping[str, Any], role: str = "") -> Said:
-    """A message of whichever convention."""
+    """Read one message of any convention."""
     given = message.get("role") or role or ("tool" if _returns(message) else "assistant" if _calls(message) else "")
     named = str(given).lower()
     said = Said(_ROLES.get(named, named if named in _SPOKEN else "user"))
@@ -155,7 +154,7 @@ def said_of(message: Mapping[str, Any], role: str = "") -> Said:
     if isinstance(speaker, str) and speaker.strip() and said.role != "tool":
         said.speaker = speaker.strip()[:_NAME_MAX]
     texts: list[str] = []
-    if _returns(message) or _calls(message):  # an item of Responses is a part itself
+    if _returns(message) or _calls(message):  # in Responses, an item is itself a part
         _part(message, said, texts)
     else:
         _content(message, said, texts)
@@ -188,7 +187,7 @@ def _content(message: Mapping[str, Any], said: Said, texts: list[str]) -> None:
 
 
 def _parts_in(content: Any) -> Any:
-    """Parts that stand as JSON in a text, as events can hold texts alone; a text that only looks so stays one."""
+    """Decode parts that are JSON inside a text, since events can only hold text; leave other texts alone."""
     held = json_of(content)
     is_parts = isinstance(held, list) and held and all(isinstance(each, Mapping) and _is_part(each) for each in held)
     return held if is_parts else content
@@ -223,7 +222,7 @@ def _part(part: Mapping[str, Any], said: Said, texts: list[str]) -> None:
 
 
 def _reference(part: Mapping[str, Any], kind: str, said: Said) -> str:
-    """A picture or a file as the ledger refers to one, and how it stands in the text."""
+    """Note a picture or file as a ledger reference, and return its placeholder in the text."""
     modality = part.get("modality")
     noun = modality if isinstance(modality, str) and modality else kind
     plain: dict[str, Any] = {"type": noun}
@@ -283,7 +282,7 @@ def _returns(message: Mapping[str, Any]) -> bool:
 
 
 def _has_returns(content: Any) -> bool:
-    """Do results stand among the parts themselves?"""
+    """True if tool results are among the parts themselves."""
     if not isinstance(content, list):
         return False
     return any(isinstance(part, Mapping) and (part.get("type") in _RETURNS or "toolResult" in part) for part in content)
@@ -295,7 +294,7 @@ def _listed(value: Any) -> list[Mapping[str, Any]]:
 
 
 def _id(value: Any) -> str:
-    """A name or id that fits the ledger."""
+    """Return a name or id that the ledger accepts."""
     text = value if isinstance(value, str) else ""
     return "".join(each for each in text if each.isprintable()).strip()[:_NAME_MAX]
 
@@ -303,14 +302,14 @@ def _id(value: Any) -> str:
 # -- one attribute for each part of a message ------------------------------------------------------------
 
 # `gen_ai.prompt.0.content`, `llm.input_messages.0.message.role`: OpenLLMetry (before the GenAI conventions) and
-# OpenInference. A name is a path: numbers are places in a list, words are keys.
+# OpenInference. A name is a path: numbers are list indices, words are keys.
 
 _PLACES_MAX = 10_000
 _DEPTH_MAX = 16
 
 
 def unflattened(attributes: Mapping[str, Any], prefix: str) -> list[Any]:
-    """What stands below a prefix, in the order of its numbers; without what is no list."""
+    """Rebuild the list below a prefix, in index order, skipping anything that is not a list."""
     root: dict[str, Any] = {}
     for name, value in attributes.items():
         if not name.startswith(f"{prefix}."):
@@ -333,7 +332,7 @@ def _places(node: Mapping[str, Any]) -> Iterable[Any]:
 
 
 def _as_lists(node: Any) -> Any:
-    """Objects whose keys are all numbers, as lists."""
+    """Turn objects whose keys are all numbers into lists."""
     if not isinstance(node, dict):
         return node
     if node and all(key.isascii() and key.isdigit() for key in node):
@@ -343,8 +342,8 @@ def _as_lists(node: Any) -> Any:
 
 # -- messages as events ----------------------------------------------------------------------------------
 
-# Up to version 1.36 of the conventions each message was an event of its own (`gen_ai.user.message`, `gen_ai.choice`),
-# and many emitters still write those. Since then one event may hold the whole.
+# Up to version 1.36 of the conventions each message was its own event (`gen_ai.user.message`, `gen_ai.choice`), and
+# many emitters still write those. Since then one event may hold the whole conversation.
 
 DETAILS = "gen_ai.client.inference.operation.details"
 _CHOICES = ("gen_ai.choice", "gen_ai.assistant.choice")
@@ -359,7 +358,7 @@ EVENT_NAMES = frozenset({DETAILS, *_CHOICES, *_SPEAKERS, *_WHOLE})
 
 
 class Told(NamedTuple):
-    """An event by its name, and what it holds: its attributes, and the body of a log record."""
+    """An event: its name, its attributes, and the body of a log record."""
 
     name: str
     held: Mapping[str, Any]
@@ -367,7 +366,7 @@ class Told(NamedTuple):
 
 @dataclass(slots=True)
 class Conversation:
-    """What a model was sent and what it answered."""
+    """Messages sent to a model, and its answer."""
 
     system: list[str] = field(default_factory=list)
     inputs: list[Said] = field(default_factory=list)
@@ -377,7 +376,7 @@ class Conversation:
         return bool(self.system or self.inputs or self.outputs)
 
     def add(self, messages: Iterable[Said]) -> None:
-        """Messages that were sent; prompts of the system apart from the rest."""
+        """Add messages that were sent, keeping system prompts apart."""
         for said in messages:
             if said.role == "system":
                 self.system += [said.text] if said.text.strip() else []
@@ -386,7 +385,7 @@ class Conversation:
 
 
 def read_details(held: Mapping[str, Any]) -> Conversation:
-    """The attributes of the conventions as they are now, of a span or of an event."""
+    """Read the current GenAI attributes of a span or event."""
     found = Conversation()
     found.add([_prompt(held.get("gen_ai.system_instructions"))])
     found.add(messages_of(held.get("gen_ai.input.messages")))
@@ -424,7 +423,7 @@ def read_events(events: Iterable[Told]) -> Conversation:
 
 
 def _held(held: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What stands in an event; some write all of it as JSON into one attribute."""
+    """Content of an event; some emitters write all of it as JSON into one attribute."""
     whole = json_of(held.get("gen_ai.event.content"))
     return {**held, **whole} if isinstance(whole, Mapping) else held
 
@@ -440,10 +439,10 @@ def _choice(held: Mapping[str, Any]) -> Said:
 
 # -- spans -----------------------------------------------------------------------------------------------
 
-# The conventions are tried in order, the GenAI conventions first; the first under which a span holds anything is taken.
+# Conventions are tried in order, GenAI first; the first one that finds anything in a span wins.
 
 Kind = Literal["model", "agent", "tool", "other"]
-"""A call of a model, an agent that called some, a tool; or none of these."""
+"""A model call, an agent's run, a tool call, or anything else."""
 
 _OPERATIONS: Mapping[str, Kind] = {
     "chat": "model", "generate_content": "model", "text_completion": "model", "completion": "model",
@@ -465,7 +464,7 @@ _AGENT_SIGNS = ("pydantic_ai.all_messages", "all_messages_events")
 
 
 class ToolRun(NamedTuple):
-    """A tool that was run; `text` is None where its result was not captured."""
+    """A tool call; `text` is None if its result was not captured."""
 
     name: str
     id: str
@@ -475,7 +474,7 @@ class ToolRun(NamedTuple):
 
 
 def kind_of(span: Span) -> Kind:
-    """By what a span says of itself."""
+    """Classify a span by its own attributes."""
     held = span.attributes
     operation = held.get("gen_ai.operation.name")
     if isinstance(operation, str) and operation:
@@ -497,7 +496,7 @@ def kind_of(span: Span) -> Kind:
 
 
 def read_conversation(span: Span) -> Conversation:
-    """What was sent to a model or an agent, and what came back; empty where nothing was captured."""
+    """Read the messages sent to a model or agent and the answer; empty if none were captured."""
     told = [Told(event.name, event.attributes) for event in span.events]
     readers: tuple[Callable[[Mapping[str, Any]], Conversation], ...] = (
         read_details,
@@ -561,7 +560,7 @@ def _vercel(held: Mapping[str, Any]) -> Conversation:
 
 
 def _pydantic_ai(held: Mapping[str, Any]) -> Conversation:
-    """The whole list of an agent's run; or events as a list, as versions before the conventions wrote them."""
+    """Read the full message list of an agent's run, or the list of events written before the conventions existed."""
     found = Conversation()
     found.add(messages_of(held.get("pydantic_ai.all_messages")))
     if found.inputs:
@@ -596,12 +595,12 @@ def _langfuse(held: Mapping[str, Any]) -> Conversation:
 
 
 def _prompted(held: Mapping[str, Any]) -> Conversation:
-    """The attributes of the first conventions: a list as JSON."""
+    """Read the attributes of the first conventions: a list as JSON."""
     return _of_values(held.get("gen_ai.prompt"), held.get("gen_ai.completion"))
 
 
 def _values(held: Mapping[str, Any]) -> Conversation:
-    """OpenInference's input and output of anything: messages, or a text."""
+    """Read OpenInference's generic input and output: messages, or a text."""
     if held.get("openinference.span.kind") == "AGENT" or "llm.model_name" in held:
         return _of_values(held.get("input.value"), held.get("output.value"))
     return Conversation()
@@ -615,7 +614,7 @@ def _of_values(sent: Any, answered: Any) -> Conversation:
 
 
 def _spoken(value: Any, role: str) -> list[Said]:
-    """Messages, where it is some; a text as one; nothing of other objects, which nobody said."""
+    """Read messages, or a text as one message; ignore other objects, which are not part of a conversation."""
     held = json_of(value)
     if isinstance(held, str):
         return [Said(role, held)] if held.strip() else []
@@ -645,7 +644,7 @@ _TOOL_RESULTS = ("gen_ai.tool.call.result", "tool_response", "ai.toolCall.result
 
 
 def read_tool(span: Span) -> ToolRun | None:
-    """The tool that a span is about; None where it names none."""
+    """Read the tool call of a span; None if it names no tool."""
     held = span.attributes
     name = next((str(held[key]) for key in _TOOL_NAMES if isinstance(held.get(key), str)), "")
     if not name:
@@ -665,7 +664,7 @@ def read_tool(span: Span) -> ToolRun | None:
 
 
 def _failure(span: Span) -> str:
-    """What is known of why a tool failed."""
+    """Describe why a tool failed, as far as the span says."""
     thrown = [each.attributes for each in span.events if each.name == "exception"]
     said = [str(each.get("exception.message") or each.get("exception.type") or "") for each in thrown]
     return next((each for each in (*said, span.error, str(span.attributes.get("error.type") or "")) if each), "failed")
@@ -684,7 +683,7 @@ _USAGE: Mapping[str, tuple[str, ...]] = {
 
 
 def about_of(held: Mapping[str, Any]) -> dict[str, Any]:
-    """The model that answered, and what it used."""
+    """The model that answered, and its token usage."""
     found: dict[str, Any] = {}
     told: tuple[tuple[str, tuple[str, ...]], ...] = (("model", _MODELS), ("provider", _PROVIDERS))
     for key, names in told:

@@ -1,8 +1,8 @@
-"""Traces into the ledger: read, placed, laid beside what each session holds, and what is new of them written.
+"""Ingest traces: read an export, find each session, and write the turns it does not hold yet.
 
-The conversation that a span names is the session; a trace without one is a session of its own. Each trace is a run, or
-one run for each agent that speaks in it. What cannot be read at all is refused before anything is written; a message
-that the ledger does not take is left out and counted, so that it does not hold up the rest.
+The conversation that a span names is the session; a trace without one is its own session. Each trace is a run, or one
+run per agent that speaks in it. An unreadable export is refused before anything is written; a message that the ledger
+refuses is left out and counted, so that it does not block the rest.
 """
 
 from __future__ import annotations
@@ -51,17 +51,17 @@ __all__ = ["OpenRun", "TraceReport", "TracedSession", "Whose", "ingest"]
 
 
 class TracedSession(Record):
-    """A session that traces were written to."""
+    """A session that received traces."""
 
     user_id: str
     agent_id: str
     session_id: str
     written: Count
-    """Entries that are new."""
+    """Number of new entries."""
 
 
 class TraceReport(Record):
-    """What became of the spans and logs of an export."""
+    """Counts of the spans and logs of an export, by their fate."""
 
     spans: Count
     """Spans that were read."""
@@ -70,17 +70,18 @@ class TraceReport(Record):
     messages: Count
     """Messages that were written."""
     results: Count
-    """Tools' results that were written."""
+    """Tool results that were written."""
     prompts: Count
-    """System instructions that were written: kept, and never quoted."""
+    """System instructions that were written: stored, but never quoted."""
     known: Count
-    """Messages and results that the ledger held already: each call of a model repeats what was said before it."""
+    """Messages and results already in the ledger: each model call repeats the conversation before it."""
     left_out: dict[str, Count]
-    """What was not written, by why: `no_conversation` (spans about something else), `without_content` (the emitter did
-    not capture it), `no_user` (nobody says whose), `another_user` (not the one that it was sent for), `no_such_user` (a
-    name that no user can have), `no_trace`, `refused` (too large, or not text), `reasoning`, `our_own`."""
+    """Skipped items by reason: `no_conversation` (spans about something else), `without_content` (the emitter did not
+    capture it), `no_user` (no user is named), `another_user` (not the user the export was sent for), `no_such_user`
+    (a name no user can have), `no_trace`, `refused` (too large, or not text), `reasoning`, `our_own`.
+    """
     rejected_spans: Count
-    """Spans that a sender should hear of: nobody says whose they are, they are another user's, or they were refused."""
+    """Spans to report to the sender: they name no user, belong to another user, or were refused."""
     rejected_logs: Count
     sessions: Items[TracedSession]
 
@@ -89,26 +90,26 @@ class TraceReport(Record):
 
 _DEFAULT_AGENT = "agent"
 _UNNAMED = "trace-"
-"""How the name of a session begins that no span names."""
+"""Prefix of session names made up for traces that name none."""
 _BATCH = 500
 _STALE_MAX = 100
-"""How often a session is read again that others write to, before their traces are refused."""
+"""Attempts to reread a session that others write to, before its traces are refused."""
 
 
 Append = Callable[[Any, "list[EntryDraft]", int], "list[LedgerEntry]"]
-"""Write drafts to a run while its session still ends where it was read; `StaleState` where it does not."""
+"""Write drafts to a run if its session still ends where it was read; raise `StaleState` otherwise."""
 OpenRun = Callable[[Mapping[str, str]], Any]
-"""The run of five names: tenant, user, agent, session, run."""
+"""Open the run given by five names: tenant, user, agent, session, run."""
 
 
 class Whose(NamedTuple):
-    """For whom traces are read."""
+    """The user that traces are ingested for."""
 
     tenant_id: str
     user_id: str | None
-    """The only user that may be written for; None where each span says whose it is."""
+    """The only user that may be written for; None if each span names its own."""
     default_user_id: str | None
-    """Whose it is where a span does not say."""
+    """The user of spans that name none."""
     user_attributes: tuple[str, ...]
 
 
@@ -122,7 +123,7 @@ class _Trace(NamedTuple):
 def ingest(
     ctx: Context, open_run: OpenRun, append: Append, data: Any, whose: Whose, signal: Signal | None = None
 ) -> TraceReport:
-    """Read an export and write what is new of it."""
+    """Read an export and write its new turns."""
     export = read_export(data, signal)
     return _Ingest(ctx, open_run, append, whose, export).carry_out()
 
@@ -158,7 +159,7 @@ class _Ingest:
     # -- whose ------------------------------------------------------------------------------------------------
 
     def _named(self, unit: Unit | Evaluation) -> Named | None:
-        """Where a piece belongs; None where nobody says, or where it is not to be written for."""
+        """Find the session of a unit; None if it names no user, or one that must not be written for."""
         named = self._lineage.named(unit.trace_id, unit.key, unit.attributes, unit.resource)
         whose = self._whose
         user = named.user or whose.user_id or whose.default_user_id or ""
@@ -186,8 +187,8 @@ class _Ingest:
         return found
 
     def _begun(self, user: str, unit: Unit | Evaluation) -> str:
-        """The session of a trace that names none: by the question and the answer that its list begins with, so that a
-        later trace which repeats them goes on with it; by the trace itself where there are not both.
+        """Name a session for a trace that names none: by the first question and answer of its list, so that a later
+        trace that repeats them continues it, or else by the trace itself.
         """
         turns = turns_of(unit, {}) if isinstance(unit, Unit) and unit.tool is None else []
         if len(turns) < 2 or turns[0].event["role"] != "user":
@@ -200,14 +201,14 @@ class _Ingest:
         self._rejected[unit.signal] += unit.records
 
     def _trace(self, user: str, trace_id: str) -> _Trace | None:
-        """The run that this trace began with, in this export or in one before."""
+        """The run this trace began with, in this export or an earlier one."""
         key = (user, trace_id)
         if key not in self._traces:
             self._traces[key] = self._begun_run(user, self._run_id(user, trace_id))
         return self._traces[key]
 
     def _begun_run(self, user: str, run_id: str) -> _Trace | None:
-        """Where a run of this user's stands; None where it has not begun."""
+        """Look up a run of this user; None if it has not begun."""
         item = self._ctx.engine.read(self._whose.tenant_id, lambda reader: latest(reader, run_id))
         if item is None or item.kind != "run" or item.user_id != user:
             return None
@@ -227,8 +228,8 @@ class _Ingest:
     def _write_session(
         self, user: str, session: str, units: list[tuple[Unit, Named]], judged: list[tuple[Evaluation, Named]]
     ) -> None:
-        """Read the session, lay the pieces beside it and write what is new; again from the start where another
-        process wrote to the session meanwhile.
+        """Read the session, align the pieces with it and write the new ones; start over if another process wrote to the
+        session meanwhile.
         """
         left_out, rejected = self._left_out.copy(), self._rejected.copy()
         known = self._counts["known"]
@@ -236,12 +237,12 @@ class _Ingest:
             before = self._counts.total() - self._counts["known"] - self._counts["prompts"]
             try:
                 self._write_once(user, session, units, judged)
-            except (StaleState, IdempotencyMismatch):  # a prompt that the other process wrote has the key of ours
+            except (StaleState, IdempotencyMismatch):  # a prompt written by the other process has our key
                 if attempt == _STALE_MAX:
                     raise
             else:
                 return
-            # What this attempt wrote will be known to the next one.
+            # The next attempt will recognise what this one wrote.
             self._left_out, self._rejected = left_out.copy(), rejected.copy()
             known -= self._counts.total() - self._counts["known"] - self._counts["prompts"] - before
             self._counts["known"] = known
@@ -264,7 +265,7 @@ class _Ingest:
             at = end
 
     def _load(self, user: str, session: str, trace_ids: set[str]) -> TracedTalk:
-        """The session as it stands; with it what a trace of it said before it was known which session that was."""
+        """Read the session, and what a trace of it recorded before its session was known."""
         elsewhere = {trace.session for id_ in trace_ids if (trace := self._trace(user, id_)) is not None}
         early = sorted(name for name in elsewhere if name != session and name.startswith(_UNNAMED))
         return load_talk(self._ctx, self._whose.tenant_id, user, (*early, session), self._marks)
@@ -293,7 +294,7 @@ class _Ingest:
             held.known.add([KnownTurn(marks[number], roles[number], ts, named.agent)])
 
     def _attributed(self, held: TracedTalk, turn: Turn, named: Named) -> Turn:
-        """What an agent was sent by another one is not the user's: it was said by that agent."""
+        """Attribute to the calling agent, not the user, what one agent sent another."""
         event = turn.event
         if not named.caller or event["role"] != "user" or self._marks.of_event(event) in held.known:
             return turn
@@ -341,7 +342,7 @@ class _Ingest:
             self._written[held.user, place.agent, held.session] += 1
 
     def _draft(self, pending: Pending) -> EntryDraft | None:
-        """What the ledger takes; None of what it would refuse, which is counted."""
+        """Build the entry; None, counted, if the ledger would refuse it."""
         try:
             draft = draft_of(pending.event)
             admit(draft, self._ctx.policy.ledger)
@@ -352,9 +353,7 @@ class _Ingest:
         return draft
 
     def _opened(self, held: TracedTalk, place: Place) -> Any:
-        """The run; or a further one where it has ended or is locked, or where another export, which came at the same
-        time, began it elsewhere.
-        """
+        """Open the run, or a further one if it has ended, is locked, or was begun elsewhere by a concurrent export."""
         here = _Trace(held.session, place.agent)
         names = {"tenant_id": self._whose.tenant_id, "user_id": held.user, "agent_id": place.agent}
         run_id, number = place.run_id, 0

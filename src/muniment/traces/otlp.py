@@ -1,8 +1,7 @@
-"""OTLP as protobuf or JSON, and the JSON that the console exporters print, as spans and log records. Pure.
+"""Read OTLP as protobuf or JSON, and the console exporters' JSON, as spans and log records. Pure.
 
-A file may hold one object, one object per line (as the collector's file exporter writes them), or objects one after the
-other with line breaks inside (as the console prints them). What an export holds is checked while it is read, and an
-error names its place.
+A file may hold one object, one object per line (the collector's file exporter), or consecutive objects with line breaks
+inside (the console). Content is validated as it is read, and an error names its place.
 """
 
 from __future__ import annotations
@@ -40,19 +39,19 @@ class Span(NamedTuple):
     parent_id: str
     name: str
     scope: str
-    """What wrote it: the name of its instrumentation."""
+    """Name of the instrumentation that wrote it."""
     start_ns: int
     end_ns: int
     attributes: Mapping[str, Any]
     events: tuple[SpanEvent, ...]
     is_error: bool
     error: str
-    """What the status says of an error."""
+    """The status's error message."""
     resource: Mapping[str, Any]
 
 
 class Log(NamedTuple):
-    """A log record, which is an event where it has a name."""
+    """A log record; one with a name is an event."""
 
     trace_id: str
     span_id: str
@@ -65,7 +64,7 @@ class Log(NamedTuple):
 
 
 class Export(NamedTuple):
-    """What was sent at once."""
+    """The spans and logs of one export."""
 
     spans: list[Span]
     logs: list[Log]
@@ -74,7 +73,7 @@ class Export(NamedTuple):
 BYTES_MAX = 256 << 20
 """The largest file that is read at once."""
 PROTOBUF_BYTES_MAX = 32 << 20
-"""The largest protobuf: unpacked, it takes up many times as much. Exporters send a few MB."""
+"""The largest protobuf; smaller than a file, since unpacking multiplies its size. Exporters send a few MB."""
 LEVELS_MAX = 200
 _KNOWN = ("resourceSpans", "resourceLogs", "resourceMetrics")
 _HINT = "OTLP as JSON or protobuf, JSON lines of the collector's file exporter, or what the console exporter prints"
@@ -82,7 +81,7 @@ _SPACE = " \t\r\n"
 
 
 def read_export(data: Any, signal: Signal | None = None) -> Export:
-    """The spans and logs of what was handed in. `InvalidInput` with the place of what cannot be read."""
+    """Read the spans and logs of an export; raise `InvalidInput` naming the place of anything unreadable."""
     export = Export([], [])
     if isinstance(data, bytes | bytearray | memoryview):
         _read_bytes(bytes(data), signal, export)
@@ -124,7 +123,7 @@ def _read_text(text: str, into: Export) -> None:
 
 
 def _documents(text: str) -> Iterator[Any]:
-    """JSON documents one behind the other, whatever stands between them."""
+    """Split consecutive JSON documents, ignoring anything between them."""
     decoder = json.JSONDecoder(parse_constant=_no_constant)
     at = 0
     while at < len(text):
@@ -166,7 +165,7 @@ def _read_object(held: Any, into: Export, path: str) -> None:
 
 
 def _read_protobuf(data: bytes, signal: Signal | None, into: Export) -> None:
-    """A file does not say whether it holds traces or logs; no record of the one reads as the other."""
+    """Try traces, then logs, since a file does not name its signal; no record of one parses as the other."""
     if len(data) > PROTOBUF_BYTES_MAX:
         raise TooLarge(f"more than {PROTOBUF_BYTES_MAX} bytes of protobuf at once", hint="send fewer spans at once")
     if signal is not None:
@@ -188,7 +187,7 @@ def _read_protobuf(data: bytes, signal: Signal | None, into: Export) -> None:
 
 
 def _unpacked_request(data: bytes, signal: Signal) -> dict[str, Any]:
-    """The request as OTLP's JSON has it."""
+    """The request in OTLP's JSON form."""
     try:
         from google.protobuf.json_format import MessageToDict
         from google.protobuf.message import DecodeError
@@ -222,7 +221,7 @@ _IDS = frozenset(("traceId", "spanId", "parentSpanId"))
 RECORDS_MAX = 100_000
 """Spans and logs that are read at once."""
 DEPTH_MAX = 32
-"""How deep the value of an attribute may nest."""
+"""Maximum nesting of an attribute value."""
 _ERROR = 2
 
 
@@ -378,7 +377,7 @@ def _real(value: float | str, path: str) -> float | None:
 
 
 def _whole(value: Any, path: str) -> int:
-    """Numbers of 64 bits are sent as text, since a JSON number of JavaScript cannot hold them."""
+    """Parse an integer; OTLP sends 64-bit numbers as text, since JavaScript's JSON numbers cannot hold them."""
     if isinstance(value, str) and len(value) <= 20 and value.removeprefix("-").isascii():
         digits = value.removeprefix("-")
         if digits.isdigit():
@@ -431,13 +430,13 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _is_console(held: Mapping[str, Any]) -> bool:
-    """Is it a span or a log record as the console has them?"""
+    """True for a span or log record in the console exporters' form."""
     is_span = isinstance(held.get("context"), Mapping) and "start_time" in held
     return is_span or ("severity_number" in held and "trace_id" in held)
 
 
 def _read_console(held: Mapping[str, Any], into: Export, path: str = "$") -> None:
-    """Read one object."""
+    """Read one console object."""
     if "context" not in held:
         into.logs.append(_console_log(held, path))
         return

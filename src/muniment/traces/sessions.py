@@ -1,4 +1,4 @@
-"""The pieces of a trace as turns of a session: what they are, whose they are, and which of them are new. Pure but for
+"""Turn the pieces of a trace into turns of a session, find their user, and keep the new ones. Pure except for
 `load_talk`, which reads the session.
 """
 
@@ -72,31 +72,31 @@ __all__ = [
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST_NS = 253_402_300_799_000_000_000
 _BEHIND_PACKET = "\n---\n"
-"""What the integrations put between a packet and the words of the question behind it."""
+"""The separator that integrations put between a packet and the question after it."""
 
 
 class Turn(NamedTuple):
-    """An event, and whether the piece answered it or was sent it."""
+    """An event, and whether it is the piece's answer or part of its input."""
 
     event: dict[str, Any]
     is_answer: bool
 
 
 def instant_of(time_ns: int) -> str:
-    """A time of a span as the ledger has it; empty where there is none."""
+    """A span's time in the ledger's format; empty if it has none."""
     if not 0 < time_ns <= _LATEST_NS:
         return ""
     return format_instant(_EPOCH + timedelta(microseconds=time_ns // 1_000))
 
 
 def prompts_of(unit: Unit) -> list[str]:
-    """Instructions of the caller's own. A packet of ours among them is kept as a build already."""
+    """The caller's own instructions. Our packets are left out, since builds already store them."""
     texts = dict.fromkeys(text for text in unit.conversation.system if text.strip())
     return [text for text in texts if PAGE_SIGN not in text]
 
 
 def turns_of(unit: Unit, calls: dict[str, Called]) -> list[Turn]:
-    """The events of a piece, in order; `calls` are those of the session so far, and learn of those made here."""
+    """The events of a piece, in order; `calls` holds the session's calls so far and is extended with new ones."""
     if unit.tool is not None:
         tool = unit.tool
         result = Returned(tool.id, tool.name, tool.text or "", tool.ok)
@@ -140,7 +140,7 @@ def _result(result: Returned, call: Called | None) -> dict[str, Any]:
 
 
 def _own_words(text: str) -> str:
-    """What was said, without a packet of ours that stands before or behind it: it is kept as a build already."""
+    """A turn's own words, without one of our packets before or after them: builds already store those."""
     at = text.find(PAGE_SIGN)
     if at < 0:
         return text
@@ -149,18 +149,18 @@ def _own_words(text: str) -> str:
 
 
 def about_turn(unit: Unit, *, is_answer: bool) -> Mapping[str, Any]:
-    """Where a turn was told, and which model said it with how many tokens."""
+    """Metadata of a turn: its trace, and the model that produced it with its token counts."""
     where = {"trace_id": unit.trace_id, "span_id": unit.key}
     return {key: value for key, value in where.items() if value} | (dict(unit.about) if is_answer else {})
 
 
 # -- pieces of a trace -----------------------------------------------------------------------------------
 
-# A call of a model, a tool's result or an agent's run. Log records that belong to one span are one piece, with what the
-# span itself says of it if it is in the same export.
+# A model call, a tool result or an agent's run. Log records of one span form one piece, with the span's own content if
+# it is in the same export.
 
 OWN_SCOPE = "muniment"
-"""What our own spans say that they were written by: memory does not remember itself."""
+"""Instrumentation scope of our own spans: memory does not record itself."""
 EVALUATION = "gen_ai.evaluation.result"
 _ORDER: Mapping[Kind, int] = {"model": 0, "tool": 0, "agent": 1, "other": 2}
 
@@ -169,7 +169,7 @@ Sent = Literal["spans", "logs"]
 
 
 class Unit(NamedTuple):
-    """One piece. `key` is the span that it stands in; `attributes` and `resource` say whose it is."""
+    """One piece. `key` is its span; `attributes` and `resource` identify its user."""
 
     trace_id: str
     key: str
@@ -182,12 +182,12 @@ class Unit(NamedTuple):
     attributes: Mapping[str, Any]
     resource: Mapping[str, Any]
     records: int
-    """How many spans or logs it was made of."""
+    """Number of spans or logs it was made of."""
     signal: Sent = "spans"
 
 
 class Evaluation(NamedTuple):
-    """What a judge said of an answer."""
+    """A judge's evaluation of an answer."""
 
     trace_id: str
     key: str
@@ -200,12 +200,12 @@ class Evaluation(NamedTuple):
 
 
 class Units(NamedTuple):
-    """The pieces of an export in the order of their times, and the spans and logs that are none."""
+    """The pieces of an export in order of time, and the spans and logs that yield none."""
 
     units: list[Unit]
     evaluations: list[Evaluation]
     left_out: dict[str, int]
-    """Why, and how many."""
+    """Skipped spans and logs, counted by reason."""
 
 
 def units_of(export: Export) -> Units:
@@ -275,7 +275,7 @@ def _add_logs(logs: Iterable[Log], spans: Mapping[str, Span], found: Units) -> N
 
 
 def _held(log: Log) -> Mapping[str, Any]:
-    """What an event holds: its attributes, and its body where that is an object."""
+    """Content of an event: its attributes, and its body if that is an object."""
     return {**log.attributes, **log.body} if isinstance(log.body, Mapping) else {**log.attributes, "content": log.body}
 
 
@@ -297,7 +297,7 @@ USER_ATTRIBUTES = (
     "traceloop.association.properties.user_id",
     "ai.telemetry.metadata.userId",
 )
-"""What emitters call the user, unless other names are given."""
+"""Attributes in which emitters name the user, unless others are configured."""
 SESSION_ATTRIBUTES = (
     "gen_ai.conversation.id",
     "session.id",
@@ -309,26 +309,26 @@ SESSION_ATTRIBUTES = (
     "gcp.vertex.agent.session_id",
 )
 NOBODY = "\x00"
-"""Stands for a user whose name no user can have."""
+"""Placeholder for a name that no user can have."""
 _AGENT_ATTRIBUTES = ("gen_ai.agent.name", "agent_name", "agent.name", "gen_ai.agent.id", "ai.telemetry.functionId")
 _SERVICE = "service.name"
 _NO_SERVICE = "unknown_service"
 
 
 class Named(NamedTuple):
-    """What is known of where a piece belongs; empty where nobody says."""
+    """The known owner and session of a piece; empty fields are unknown."""
 
     user: str
     session: str
     agent: str
     service: str
-    """What the process is called that the agent runs in."""
+    """Service name of the agent's process."""
     caller: str
-    """The agent that called this one, where a trace shows that it was called by one."""
+    """The agent that called this one, if the trace shows one."""
 
 
 class Lineage:
-    """The spans of an export by their parents, and what each inherits. A circle of parents is no lineage."""
+    """The parent spans of an export, and the names each span inherits. Cycles of parents are ignored."""
 
     def __init__(self, spans: Iterable[Span], user_attributes: Sequence[str]) -> None:
         self._spans = {span.span_id: span for span in spans}
@@ -342,7 +342,9 @@ class Lineage:
         self._callers: dict[tuple[str, str], str] = {}
 
     def named(self, trace_id: str, key: str, attributes: Mapping[str, Any], resource: Mapping[str, Any]) -> Named:
-        """By the piece itself, then by the spans above it, then by the only one of its trace, then by its resource."""
+        """Names from the piece itself, then the spans above it, then its trace if that has only one, then its
+        resource.
+        """
         found = {}
         for kind in ("user", "session"):
             found[kind] = (
@@ -362,7 +364,7 @@ class Lineage:
             if text := id_text(value):
                 return text
             if kind == "user" and isinstance(value, str) and value.strip():
-                return NOBODY  # a name that no user can have is not the same as no name
+                return NOBODY  # an invalid user name is not the same as a missing one
         return ""
 
     def _only(self, kind: str, trace_id: str) -> str:
@@ -370,7 +372,7 @@ class Lineage:
         return next(iter(values)) if len(values) == 1 else ""
 
     def _above(self, kind: str, key: str) -> str:
-        """What the nearest span above says; kept for every span on the way, so that no way is walked twice."""
+        """The nearest value above a span; cached for every span on the way, so that no path is walked twice."""
         known, way, found = self._inherited[kind], list[str](), ""
         seen: set[str] = set()
         while key in self._spans and key not in seen:
@@ -387,7 +389,7 @@ class Lineage:
         return found
 
     def _caller(self, key: str, agent: str) -> str:
-        """The name of another agent in whose run this one's stands."""
+        """The other agent whose run contains this one."""
         known, way, found = self._callers, list[tuple[str, str]](), ""
         seen: set[str] = set()
         while key in self._spans and key not in seen:
@@ -407,7 +409,7 @@ class Lineage:
 
 
 def id_text(value: Any) -> str:
-    """A value as an id: itself where it can be one, a hash of it where it is too long; empty where it is none."""
+    """A value as an id: unchanged if valid, hashed if too long, empty if it cannot be one."""
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str) or not value.strip():
@@ -422,32 +424,32 @@ def id_text(value: Any) -> str:
 
 # -- which messages are new ------------------------------------------------------------------------------
 
-# Every call of a model repeats all that was said before it. Messages are compared by who said what, without secrets
-# (which the ledger redacts) and without the white space around them (which some emitters add); results by the id of
-# their call, since the tool's own span and the next call of the model write them differently.
+# Every model call repeats the conversation before it. Messages are compared by role and content, without secrets (which
+# the ledger redacts) and surrounding white space (which some emitters add); results by the id of their call, since the
+# tool's own span and the next model call write them differently.
 
 _WINDOW = 2_000
-"""How many turns a piece is laid beside at most, where its messages are such as were said again and again."""
+"""The most turns a piece is compared with, if its messages are often repeated."""
 
 
 class KnownTurn(NamedTuple):
-    """A turn of the session as it is compared."""
+    """A turn of the session in the form used for comparison."""
 
     mark: str
-    """Empty where it was forgotten."""
+    """Empty if the turn was forgotten."""
     role: str
     ts: str
     agent: str
 
 
 class Marks:
-    """Marks of messages. The same message is marked again with every piece that repeats it: so each is kept."""
+    """Cached comparison marks of messages, as each piece repeats the same ones."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str, tuple[str, ...]], str] = {}
 
     def of(self, role: str, content: str, call_id: str, call_ids: Sequence[str], *, is_recorded: bool = False) -> str:
-        """What is recorded has lost its secrets already."""
+        """Mark a message; recorded text has already lost its secrets."""
         if role == "tool" and call_id:
             return digest_of(["result", call_id])
         text = content.strip()
@@ -458,21 +460,21 @@ class Marks:
         return self._known[key]
 
     def of_event(self, event: Mapping[str, Any]) -> str:
-        """The mark of what `observe_many` would be given."""
+        """Mark an event in the form `observe_many` takes."""
         calls = (event.get("metadata") or {}).get("tool_calls") or ()
         tool = event.get("tool") or {}
         return self.of(event["role"], event["content"], tool.get("call_id") or "", [call["id"] for call in calls])
 
 
 class KnownSession:
-    """The turns of a session, those of the store and those that are about to be written."""
+    """The turns of a session: stored ones, and those about to be written."""
 
     def __init__(self, turns: Iterable[KnownTurn] = ()) -> None:
         self.turns: list[KnownTurn] = []
         self._places: dict[str, list[int]] = {}
         self._has_forgotten = False
         self.is_cut = False
-        """Did more stand before these turns, which was not read?"""
+        """True if the session has earlier turns that were not read."""
         self.add(turns)
 
     def add(self, turns: Iterable[KnownTurn]) -> None:
@@ -489,8 +491,8 @@ class KnownSession:
     def new_places(
         self, marks: Sequence[str], roles: Sequence[str], ts: str, agent: str, *, is_answered: bool
     ) -> list[int]:
-        """The places of a piece's messages that are new. `roles` say whose each is; the piece began at `ts`. One that
-        is not answered in itself may be a part of a piece, of which the rest comes later.
+        """Indices of a piece's messages that are new. `roles` names the speaker of each; the piece began at `ts`. A
+        piece without an answer of its own may be partial, with the rest still to come.
         """
         start, end = self._window(marks)
         found = {
@@ -500,14 +502,14 @@ class KnownSession:
         }
         is_one_turn = roles[:1] == ["user"] and "user" not in roles[1:]
         if is_answered and is_one_turn and 0 in found and self._went_on(found, ts, agent):
-            return list(range(len(marks)))  # that turn was over: the same words, said again
+            return list(range(len(marks)))  # that turn was over: the same words were repeated
         known = found.keys() | self._erased(found, roles, start, end)
-        if self.is_cut and found:  # what a piece repeats from before the first turn that was read
+        if self.is_cut and found:  # messages the piece repeats from before the first turn that was read
             known |= set(range(min(found)))
         return [place for place in range(len(marks)) if place not in known]
 
     def _window(self, marks: Sequence[str]) -> tuple[int, int]:
-        """Between which turns a piece is looked for."""
+        """The range of turns in which to look for a piece."""
         most = _WINDOW + len(marks)
         if self._has_forgotten:
             return max(0, len(self.turns) - most), len(self.turns)
@@ -521,14 +523,14 @@ class KnownSession:
         return [self.turns[number].mark or f"forgotten {number}" for number in range(start, end)]
 
     def _erased(self, found: Mapping[int, int], roles: Sequence[str], start: int, end: int) -> set[int]:
-        """Messages that stand where something was forgotten."""
+        """Messages in the place of forgotten turns."""
         if not self._has_forgotten:
             return set()
         gone = {number: self.turns[number].role for number in range(start, end) if not self.turns[number].mark}
         return erased_places(found, roles, gone, (start, end))
 
     def _went_on(self, found: Mapping[int, int], ts: str, agent: str) -> bool:
-        """Had the talk gone on behind the question before the piece began, with what the piece does not hold?"""
+        """True if, before the piece began, the conversation had moved on with turns that the piece lacks."""
         matched = set(found.values())
         for number in range(found[0] + 1, min(len(self.turns), found[0] + _WINDOW)):
             turn = self.turns[number]
@@ -540,7 +542,7 @@ class KnownSession:
 # -- the session as it stands ----------------------------------------------------------------------------
 
 _KNOWN_MAX = 4_000
-"""How many of a session's latest entries a trace is laid beside."""
+"""How many of a session's latest entries a trace is compared with."""
 
 
 class Place(NamedTuple):
@@ -551,7 +553,7 @@ class Place(NamedTuple):
 
 
 class Pending(NamedTuple):
-    """An event that is to be written."""
+    """An event to be written."""
 
     place: Place
     event: dict[str, Any]
@@ -560,7 +562,7 @@ class Pending(NamedTuple):
 
 @dataclass
 class TracedTalk:
-    """What is known of a session, and what is to be written to it."""
+    """The known state of a session, and the events to be written to it."""
 
     user: str
     session: str
@@ -569,14 +571,14 @@ class TracedTalk:
     prompts: set[str] = field(default_factory=set)
     pending: list[Pending] = field(default_factory=list)
     seq: int = 0
-    """The number of the session's last entry that is known here."""
+    """Sequence number of the session's last known entry."""
 
     def write(self, place: Place, event: dict[str, Any], ts: str, signal: Sent) -> None:
         self.pending.append(Pending(place, event | ({"ts": ts} if ts else {}), signal))
 
 
 def load_talk(ctx: Context, tenant_id: str, user: str, sessions: Iterable[str], marks: Marks) -> TracedTalk:
-    """The last of these sessions as it stands, with what was said in the others."""
+    """Load the last of these sessions, with the turns of the others."""
     names = list(sessions)
     talk = TracedTalk(user, names[-1])
     asked = list_query(order="desc", limit=_KNOWN_MAX)
@@ -592,7 +594,7 @@ def load_talk(ctx: Context, tenant_id: str, user: str, sessions: Iterable[str], 
 def _know(ctx: Context, talk: TracedTalk, entry: LedgerEntry, marks: Marks) -> None:
     agent = entry.scope.agent_id
     if entry.is_forgotten:
-        if entry.kind in ("message", "tool_result", "system"):  # what a call was given stands in an event of the system
+        if entry.kind in ("message", "tool_result", "system"):  # a call's arguments are in a system event
             talk.known.add([KnownTurn("", entry.role, entry.ts, agent)])
         return
     if entry.kind not in ("message", "tool_result") and entry.metadata.get("event") != "tool_calls":

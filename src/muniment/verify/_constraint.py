@@ -1,7 +1,7 @@
-"""What a constraint is: a frozen record with a registered key, checked against a view of one output.
+"""Base class of constraints: a frozen record with a registered key, checked against a view of one output.
 
-Each kind is a subclass that names itself in its header; `KINDS` holds them by name, and the words they bring to the
-taxonomy come from there, so that a kind is written in one place.
+Each kind is a subclass that names itself in its header. `KINDS` holds them by name, and the taxonomy takes their keys
+and codes from there, so that a kind is defined in one place.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from muniment.verify.outputs import Output, Severity
 from muniment.verify.taxonomy import Detail, KeyEntry
 
 KINDS: dict[str, type[Constraint]] = {}
-"""Every kind by the name that it has in files."""
+"""Every kind, by its name in constraint files."""
 _FENCES = ("```json", "```JSON", "```Json", "```")
 
 
 class Violation(NamedTuple):
-    """What does not hold, and the half-open span of characters where, if it is one place.
+    """A failed constraint, and the half-open character span of the failure if it is in one place.
 
-    `is_decided` is false where nobody can tell: it does not hold, and its opposite does not either.
+    `is_decided` is false if the constraint could not be decided, so that neither it nor its opposite holds.
     """
 
     message: str
@@ -38,7 +38,7 @@ class Violation(NamedTuple):
 
 
 class View:
-    """An output as constraints look at it; what several of them ask is worked out once."""
+    """An output as constraints see it; values that several of them need are computed once."""
 
     def __init__(self, output: Output, grader: RubricJudge | None = None) -> None:
         self.output = output
@@ -71,7 +71,7 @@ class View:
 
     @cached_property
     def json(self) -> Any:
-        """The text as one JSON document; an `InvalidJson` where it is none."""
+        """The text parsed as one JSON document; raises `InvalidJson` if it is not one."""
         return _parsed(self.stripped)
 
     @cached_property
@@ -84,12 +84,12 @@ class View:
 
     @cached_property
     def fenced_json(self) -> Any:
-        """The document as JSON, where a fence around it is no fault."""
+        """The text parsed as JSON, allowing a code fence around it."""
         return _parsed(self.unfenced)
 
 
 def error_line(error: InvalidInput) -> str:
-    """An error in one line, with its hint where it has one of its own."""
+    """An error in one line, with its hint if it has its own."""
     said = error.message if error.path == "$" else str(error)
     return said if error.hint == error.usual_hint else f"{said} ({error.hint})"
 
@@ -102,14 +102,14 @@ def _parsed(text: str) -> Any:
 
 
 class Constraint(Record):
-    """One thing that an output must hold to.
+    """A requirement on an output.
 
-    A kind says in its header what it is called in files (`name`), its registered key and what that says, its reason
-    code, and the field that a value stands for which is given alone (`short`: `- contains: thanks`). Keys that it may
-    report besides are `more_keys`; `needs_grader` says that a model is asked.
+    A kind declares in its header its name in constraint files (`name`), its registered key with a description, its
+    reason code, and the field set by a bare value (`short`: `- contains: thanks`). `more_keys` lists further keys it
+    may report; `needs_grader` is true if it asks a model.
     """
 
-    model_config = ConfigDict(defer_build=True)  # most processes meet few kinds
+    model_config = ConfigDict(defer_build=True)  # most processes use few kinds
 
     NAME: ClassVar[str] = ""
     KEY: ClassVar[str]
@@ -156,7 +156,7 @@ class Constraint(Record):
         return self.KEY
 
     def check(self, view: View) -> Violation | None:
-        """None where it holds."""
+        """Return None if the constraint holds."""
         raise AssertionError(f"{type(self).__name__} checks nothing, not even {view.output.id}")
 
     @property

@@ -1,9 +1,8 @@
 """JSON Schema (2020-12) over plain data, bounded: no schema can make it fetch, loop or explode.
 
-All assertions but `unevaluated*` and dynamic references; `$ref` goes to places of the same schema and nowhere
-else; `format` is a remark, as the standard has it. A keyword that is not understood is refused when the schema is
-read, as is one that looks like a slip of the pen. Work is counted in steps: past `STEPS_MAX` there is no verdict but
-`TooLarge`.
+All assertions are supported except `unevaluated*` and dynamic references. `$ref` only resolves within the same schema;
+`format` is an annotation, as in the standard. Unknown keywords, and likely misspellings, are refused when the schema is
+read. Work is counted in steps: beyond `STEPS_MAX` the verdict is `TooLarge`.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ SCHEMA_DEPTH_MAX = 64
 SCHEMA_CHARS_MAX = 256 * 1024
 STEPS_MAX = 200_000
 WALK_DEPTH_MAX = 250
-"""Schemas inside schemas on the way to one value, references included."""
+"""Maximum depth of nested schemas on the way to one value, references included."""
 ISSUES_MAX = 20
 
 _TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
@@ -49,7 +48,7 @@ _KNOWN = frozenset((*_ONE, *_MANY, *_NAMED, *_COUNTS, *_NUMBERS, *_PLAIN, *_REMA
 
 
 class Schema:
-    """A schema that was read and found sound. `issues` is all it does."""
+    """A schema that has been checked."""
 
     def __init__(self, root: Any, anchors: dict[str, Any], allowed: dict[int, frozenset[str]]) -> None:
         self.root = root
@@ -57,7 +56,7 @@ class Schema:
         self.allowed = allowed
 
     def issues(self, data: Any) -> list[Issue]:
-        """What is wrong with the data, at most `ISSUES_MAX` of it; raises `TooLarge` when that takes too many steps."""
+        """Return at most `ISSUES_MAX` errors in the data; raise `TooLarge` if that takes too many steps."""
         found: list[Issue] = []
         for issue in _Check(self).walk(self.root, data, "$", 0):
             found.append(issue)
@@ -67,7 +66,7 @@ class Schema:
 
 
 def read_schema(root: Any) -> Schema:
-    """Check a schema once, whole; raises `InvalidInput` with the place of what is wrong."""
+    """Check a whole schema once; raise `InvalidInput` with the place of an error."""
     if len(canonical_text(root)) > SCHEMA_CHARS_MAX:
         raise TooLarge(f"a schema of more than {SCHEMA_CHARS_MAX} characters", path="$", hint="a smaller schema")
     reader = _SchemaReader(root)
@@ -221,7 +220,7 @@ _Found = Iterator[Issue]
 
 
 class _Check:
-    """One walk of one schema over one document."""
+    """One traversal of a document by a schema."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
@@ -268,7 +267,7 @@ class _Check:
                 yield Issue(path, f"{' or '.join(names)} is wanted, found {kind}", "type")
         allowed = self.schema.allowed.get(id(schema))
         if allowed is not None:
-            text = canonical_text(data)  # `1` and `1.0` are one number, true is none
+            text = canonical_text(data)  # `1` and `1.0` are equal, `true` is neither
             self.spend(len(text) // 256)
             if text not in allowed:
                 yield Issue(path, "not an allowed value", "const" if "const" in schema else "enum")
@@ -328,7 +327,7 @@ class _Check:
                 yield from self.walk(part, value, here, depth)
 
     def parts_for(self, schema: dict[str, Any], name: str) -> Iterator[Any]:
-        """The schemas that speak of a property."""
+        """The schemas that apply to a property."""
         known = schema.get("properties", {})
         patterns = schema.get("patternProperties", {})
         self.spend(len(patterns))
@@ -365,5 +364,5 @@ def _sizes(schema: dict[str, Any], size: int, path: str, noun: str, unit: str) -
 
 
 def _exact(number: float) -> Fraction:
-    """The number as it is written, so that 0.3 is a multiple of 0.1."""
+    """The number as written, so that 0.3 is a multiple of 0.1."""
     return Fraction(json.dumps(number)) if isinstance(number, float) else Fraction(number)

@@ -1,11 +1,11 @@
-"""What a text is made of: counts, its language, and personal data in it. Pure.
+"""Measures of a text: counts, its language, and personal data in it. Pure.
 
-- A word is a run of letters, digits and underscores; a Han or kana character is one by itself.
+- A word is a run of letters, digits and underscores; a Han or kana character counts on its own.
 - A sentence ends at `.`, `!` or `?` before white space or a closing sign, and at `。`, `！`, `？`. A full stop after an
-  abbreviation or an initial ends none, a line break ends none, a list number with a full stop counts as one.
-- A paragraph lies between separators: blank lines, or a separator that is given.
+  abbreviation or an initial does not end one, nor does a line break; a list number with a full stop counts as one.
+- Paragraphs are separated by blank lines, or by a given separator.
 
-Languages are told by their script where that is one language's own, else by counts of n-grams in `data/languages.bin`,
+Languages are recognised by a script that only one language uses, or else by n-gram counts in `data/languages.bin`,
 which come from the profiles of language-detection (Copyright 2010-2014 Cybozu Labs, Inc., Apache License 2.0) and are
 made by `tools/make_language_table.py`.
 """
@@ -45,7 +45,7 @@ inc ltd co corp bros dept vs jan feb aug sept oct nov dec ave blvd rd mt ft
 u.s u.k u.n u.s.a e.u d.c n.y l.a a.m p.m a.d b.c e.g i.e cf viz approx
 """
 _ABBREVIATIONS = frozenset(_ABBREVIATIONS_TEXT.split())
-"""Titles, firms, months, streets, countries, hours, Latin: what any style guide lists."""
+"""Abbreviated titles, firms, months, streets, countries, hours and Latin terms, as in any style guide."""
 
 _HEADING = lazy_pattern(r" {0,3}(#{1,6})(?=[ \t])")
 _FENCE = lazy_pattern(r" {0,3}(`{3,}|~{3,})")
@@ -60,7 +60,7 @@ def word_count(text: str) -> int:
 
 
 def sentence_count(text: str) -> int:
-    """At least one, unless the text is blank."""
+    """Count sentences: at least one, unless the text is blank."""
     text = text.strip()
     if not text:
         return 0
@@ -81,7 +81,7 @@ def sentence_count(text: str) -> int:
 
 
 def _ends_sentence(text: str, start: int, dot: int) -> bool:
-    """Does the full stop at `dot` end a sentence that began at `start`?"""
+    """True if the full stop at `dot` ends a sentence that began at `start`."""
     if text[dot + 1 : dot + 2] == "." or text[dot - 1 : dot] == ".":
         return False
     found = _TOKEN_BEFORE.search(text, max(start, dot - 40), dot)
@@ -95,12 +95,12 @@ def _ends_sentence(text: str, start: int, dot: int) -> bool:
     if not after[:1].isupper():
         return False
     if is_initial and _LABEL.search(text, max(0, dot - 20), dot):
-        return True  # the letter of a list
+        return True  # a list item's letter
     return after.lower().strip(".,;:!?'\"") in stop_words("english")
 
 
 def split_paragraphs(text: str, separator: str | None = None) -> list[str]:
-    """The paragraphs of a text; with a separator, empty ones inside are kept, so that they can be counted."""
+    """Split a text into paragraphs; with a separator, empty ones inside are kept and counted."""
     if separator is None:
         return [part for part in _BLANK_LINES.split(text.strip()) if part.strip()]
     parts = text.split(separator)
@@ -112,7 +112,7 @@ def split_paragraphs(text: str, separator: str | None = None) -> list[str]:
 
 
 def bullet_count(text: str) -> int:
-    """Lines that begin with `-`, or with one `*` and something after it."""
+    """Count lines that begin with `-`, or with a single `*` followed by text."""
     lines = [line.lstrip() for line in text.split("\n")]
     last = len(lines) - 1
     return sum(
@@ -122,7 +122,7 @@ def bullet_count(text: str) -> int:
 
 
 def find_headings(text: str) -> list[tuple[int, str]]:
-    """Markdown headings outside of code fences: level and words."""
+    """Markdown headings outside code fences: level and text."""
     found, fence = [], ""
     for line in text.split("\n"):
         opening = _FENCE.match(line)
@@ -136,12 +136,12 @@ def find_headings(text: str) -> list[tuple[int, str]]:
 # -- languages -----------------------------------------------------------------------------------------
 
 TEXT_CHARS_MAX = 10_000
-_STEPS = 24  # of the table, a nat
-_DIGEST = "8a75e2ae76cb4e6899dcde4175b4990c6e68e3ce9e624588f0d0a3ee546ebfba"  # of languages.bin
+_STEPS = 24  # steps per nat in the table
+_DIGEST = "8a75e2ae76cb4e6899dcde4175b4990c6e68e3ce9e624588f0d0a3ee546ebfba"  # digest of languages.bin
 _WORD_CHARS_MAX = 64
 
 ALIASES = {"zh-cn": "zh", "zh-tw": "zh", "nb": "no", "nn": "no", "iw": "he", "in": "id", "fil": "tl", "ji": "yi"}
-"""Codes that are read as another one."""
+"""Language codes treated as another one."""
 
 _OWN_SCRIPTS = (
     ("ko", "\u1100-\u11ff\u3130-\u318f\uac00-\ud7af"),
@@ -158,7 +158,7 @@ _OWN_SCRIPTS = (
     ("ja", "\u3040-\u30ff"),
     ("zh", "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"),
 )
-_KANA_SHARE = 0.1  # of kana and Han together: less is Chinese with a borrowed sign
+_KANA_SHARE = 0.1  # kana among kana and Han: below it, the text is Chinese with a borrowed sign
 
 _PAGE = lazy_pattern(r"https?://[-\w.?&~;+=/#]{1,2000}")
 _MAIL = lazy_pattern(r"[-.\w]{1,64}@[-.\w]{1,255}")
@@ -171,7 +171,7 @@ _ANY_OWN = lazy_pattern("[" + "".join(chars for _, chars in _OWN_SCRIPTS) + "]")
 _BLANKS = [code for code in range(0x80) if not chr(code).isalpha()] + [0xA0, 0xAB, 0xB0, 0xBB, *range(0x2000, 0x2070)]
 _PLAIN: dict[int, str] = {
     **dict.fromkeys(_BLANKS, " "),
-    **dict.fromkeys(range(0x1EA0, 0x1F00), "\u1ec3"),  # the many vowels of Vietnamese are counted as one
+    **dict.fromkeys(range(0x1EA0, 0x1F00), "\u1ec3"),  # the many Vietnamese vowels count as one
     0x219: "\u015f",
     0x21B: "\u0163",
     0x6CC: "\u064a",
@@ -179,7 +179,7 @@ _PLAIN: dict[int, str] = {
 
 
 class Detected(NamedTuple):
-    """The language a text looks like, how many letters say so, and by how much, in nats, the next one is behind."""
+    """The detected language, the number of letters it is based on, and its lead over the next one in nats."""
 
     code: str
     letters: int
@@ -187,15 +187,15 @@ class Detected(NamedTuple):
 
 
 def known_languages() -> tuple[str, ...]:
-    """All codes that `detect_language` can answer."""
+    """All codes that `detect_language` can return."""
     return tuple(sorted({*_table().codes, *(code for code, _ in _OWN_SCRIPTS)}))
 
 
 def detect_language(text: str, *, literal: bool = False) -> Detected | None:
-    """The likeliest language; None where nothing in the text speaks for any.
+    """Detect the likeliest language; None if the text gives no indication.
 
-    A text that is mostly in capitals is read as if it were not. With `literal` capitals stand as they are: runs of them
-    say nothing, which is how the common detectors read.
+    A text mostly in capitals is lowercased first. With `literal` capitals are kept, so runs of them carry no weight, as
+    in common detectors.
     """
     text = _PAGE.sub(" ", text[:TEXT_CHARS_MAX])
     if "@" in text:
@@ -234,7 +234,7 @@ def _by_counts(words: list[str]) -> Detected | None:
     if not letters:
         return None
     scores_of = np.frombuffer(b"".join(rows), dtype=np.uint16).reshape(len(rows), len(table.codes))
-    total = np.array(times, dtype=np.float64) @ scores_of  # whole numbers far below 2**53: exact in any order
+    total = np.array(times, dtype=np.float64) @ scores_of  # integers far below 2**53: exact in any order
     best = int(total.argmax())
     second = float(np.partition(total, -2)[-2])
     return Detected(table.codes[best], letters, (float(total[best]) - second) / _STEPS)
@@ -242,7 +242,7 @@ def _by_counts(words: list[str]) -> Detected | None:
 
 @remembered(32768)
 def _scores(word: str) -> bytes | None:
-    """What a word says for each language, 16 bits each: the sum over its n-grams; None where it knows none of them."""
+    """A word's score for each language, 16 bits each, summed over its n-grams; None if it has no known n-gram."""
     table = _table()
     padded = f" {word} "
     places = []
@@ -290,7 +290,7 @@ _CARD_DIGITS = range(13, 20)
 
 
 class PersonalData(NamedTuple):
-    """One piece of it, and where it stands."""
+    """One item of personal data and its span."""
 
     kind: PersonalKind
     start: int
@@ -300,7 +300,7 @@ class PersonalData(NamedTuple):
 def find_personal_data(
     text: str, kinds: Collection[str] = PERSONAL_KINDS, allow: Collection[str] = ()
 ) -> Iterator[PersonalData]:
-    """What is found, kind by kind, but for what is allowed: compared without case, blanks and hyphens."""
+    """Yield personal data kind by kind, except allowed values, which are compared without case, blanks and hyphens."""
     fine = {_plain_data(each) for each in allow}
     for kind in PERSONAL_KINDS:
         if kind not in kinds:
@@ -320,7 +320,9 @@ def _digits(text: str) -> str:
 
 
 def _is_phone(text: str) -> bool:
-    """A number with a country's or a trunk's prefix, or in groups; a date, a card and a plain long figure are none."""
+    """True for a number with a country or trunk prefix, or in groups, that is not a date, a card or a plain long
+    figure.
+    """
     digits = _digits(text)
     if len(digits) not in _PHONE_DIGITS or _DATE.fullmatch(text.strip()):
         return False
@@ -344,7 +346,7 @@ def _is_iban(text: str) -> bool:
 
 
 def _is_ip(text: str) -> bool:
-    """An address of somebody: not of this machine, a private net or a documentation page."""
+    """True for a public address: not this machine, a private network or a documentation range."""
     try:
         return ip_address(text).is_global
     except ValueError:

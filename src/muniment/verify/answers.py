@@ -1,9 +1,8 @@
-"""What a model's answer is worth against what was expected, with no judge: token F1, containment, declining, citations.
+"""Score a model's answer against expected ones without a judge: token F1, containment, declining, citations.
 
-Texts are compared as tokens: casefolded stems without articles, "and" and the ends of possessives, numbers in digits
-("two" is "2", "1,200" is "1200"), and dates by what they name, so that "7 May 2023", "May 7th, 2023" and "2023-05-07"
-are the same three tokens. Chinese, Japanese and Thai are compared sign by sign. Nothing
-here weighs meaning: two words for one thing differ.
+Texts are compared as tokens: casefolded stems without articles, "and" and possessive endings, numbers in digits ("two"
+is "2", "1,200" is "1200"), and dates normalised, so that "7 May 2023", "May 7th, 2023" and "2023-05-07" give the same
+three tokens. Chinese, Japanese and Thai are compared character by character. Meaning is not compared: synonyms differ.
 """
 
 from __future__ import annotations
@@ -26,24 +25,23 @@ _WORDS = WordList(__package__, "declined.txt")
 _SAY_NOTHING = frozenset(
     "a an the and january february april june july august september october november december".split()  # noqa: SIM905
 )
-"""Articles, what joins the parts of a list, and the months that are told as dates even where nothing else of a date
-stands around them."""
+"""Articles, list conjunctions, and the months, which count as dates even without other parts of a date next to them."""
 _FIRST_CHARS_MAX = 1_000
 _APOSTROPHES = str.maketrans("", "", "'’‘`´")
 _POSSESSIVE = lazy_pattern(r"(?<=[^\W\d_]{2})['’]s\b")
 _NUMBER_WORDS = NUMBER_WORDS | {"zero": "0", "one": "1"}
 _SIGNS = "\u0e01-\u0e4e\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff々〇"
-"""Scripts that write no blanks between words."""
+"""Scripts that write no spaces between words."""
 _TOKEN = lazy_pattern(rf"[{_SIGNS}]|\d+(?:[.,]\d+)*(?:st|nd|rd|th|s)?(?![^\W_])|[^\W_{_SIGNS}]+")
 
 
 class AnswerTokens(NamedTuple):
-    """A text as it is compared."""
+    """A text in the form used for comparison."""
 
     words: tuple[str, ...]
     """In reading order."""
     dates: tuple[str, ...]
-    """The parts of the dates that are written out: months, days, years."""
+    """The parts of written-out dates: days, months, years."""
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -52,7 +50,7 @@ class AnswerTokens(NamedTuple):
 
 @remembered(4096)
 def answer_tokens(text: str) -> AnswerTokens:
-    """A text as it is compared; marks of citation (`[3]`) say nothing."""
+    """Tokenise a text for comparison, ignoring citation marks (`[3]`)."""
     folded = _POSSESSIVE.sub("", unicodedata.normalize("NFKC", MARK.sub(" ", text)).casefold()).translate(_APOSTROPHES)
     dates: list[str] = []
     left = take_dates(plain_letters(ascii_digits(folded)), dates)
@@ -68,15 +66,15 @@ def _token(word: str) -> str:
 
 
 def token_f1(answer: str, expected: str) -> float:
-    """The harmonic mean of the share of the answer's tokens that were expected and of those expected that it has.
+    """Return the harmonic mean of the answer's precision and recall over expected tokens.
 
-    Two texts without a token are alike; one of the two without any has nothing of the other.
+    Two texts without tokens are equal; if only one has none, the score is 0.
     """
     return f1_of(answer_tokens(answer).all, answer_tokens(expected).all)
 
 
 def f1_of(tokens: Iterable[str], expected: Iterable[str]) -> float:
-    """The same of texts that are cut up already."""
+    """Token F1 of texts that are already tokenised."""
     mine, wanted = Counter(tokens), Counter(expected)
     if not mine or not wanted:
         return float(mine == wanted)
@@ -84,21 +82,23 @@ def f1_of(tokens: Iterable[str], expected: Iterable[str]) -> float:
 
 
 def best_f1(answer: str, expected: Iterable[str]) -> float:
-    """The token F1 against whichever of the expected answers fits best; 0 where none is."""
+    """The highest token F1 over the expected answers; 0 if there are none."""
     return max((token_f1(answer, each) for each in expected), default=0.0)
 
 
 def tokens_hold(text: AnswerTokens, wanted: AnswerTokens) -> bool:
-    """Do the words stand in the text in a row, and the dates anywhere? What has no token stands nowhere."""
+    """True if the words occur consecutively in the text and the dates anywhere. A text without tokens
+    occurs nowhere.
+    """
     if not wanted.all or not set(wanted.dates) <= set(text.dates):
         return False
     if f" {' '.join(wanted.words)} " in f" {' '.join(text.words)} ":
         return True
-    return set(wanted.words) <= set(text.dates)  # a year that stands alone in one, and in a date of the other
+    return set(wanted.words) <= set(text.dates)  # a year alone in one, and in a date of the other
 
 
 def contains_any(text: str, expected: Iterable[str]) -> bool:
-    """Does one of the expected answers stand in the text?"""
+    """True if the text contains one of the expected answers."""
     held = answer_tokens(text)
     return any(tokens_hold(held, answer_tokens(each)) for each in expected)
 
@@ -112,11 +112,11 @@ def _forms(section: str) -> re.Pattern[str]:
 
 
 def was_declined(answer: str) -> bool:
-    """Does the answer say that it is not known, and go on to nothing else?
+    """Return whether the answer only says that it does not know.
 
-    Its first sentence decides, for what follows is commonly an offer to help: where it holds such words, and no "but"
-    behind them, nothing was answered. An answer without a word or a number declines too; one that is nothing but marks
-    points at what answers.
+    The first sentence decides, since the rest is commonly an offer to help: with such words in it, and no "but" after
+    them, nothing was answered. An answer without a word or number declines too, unless it consists of citation marks,
+    which point at evidence.
     """
     said = MARK.sub(" ", answer).strip()
     if not any(map(str.isalnum, said)):
@@ -131,22 +131,22 @@ def was_declined(answer: str) -> bool:
 
 
 class Citations(NamedTuple):
-    """What the marks of one answer cite."""
+    """Properties of an answer's citation marks."""
 
     any: bool
-    """Is there a mark at all?"""
+    """True if there is a mark."""
     known: bool
-    """Does a mark name evidence that the prompt holds?"""
+    """True if a mark names evidence in the prompt."""
     unknown: bool
-    """Is there a mark that names nothing which the prompt holds?"""
+    """True if a mark names something that is not in the prompt."""
     right: bool
-    """Does a mark name evidence that was expected?"""
+    """True if a mark names expected evidence."""
     recall: float
-    """Which share of the expected evidence is named."""
+    """Share of the expected evidence that is cited."""
 
 
 def judge_citations(answer: str, marks: Mapping[str, str], expected: Collection[str]) -> Citations:
-    """The marks of an answer against the evidence ids that were expected; `marks` says which id each number names."""
+    """Compare an answer's marks with the expected evidence ids; `marks` maps each mark's number to an id."""
     resolved = resolve(answer, marks)
     named, wanted = set(resolved.evidence_ids), set(expected)
     right = named & wanted

@@ -1,6 +1,6 @@
 """Constraint files: YAML or plain data to frozen constraints, with every mistake named at its place.
 
-register:                               # optional: words of your own (RC-02)
+register:                               # optional: your own keys and codes
   keys: {"STYLE:VOICE": how it should sound}
   reasons: {style_drift: it no longer sounds like us}
 constraints:                            # or just the list
@@ -11,10 +11,10 @@ constraints:                            # or just the list
     severity: minor
     key: STYLE:VOICE
 
-YAML is read by a reader of its own: plain data, bounded, and the same on every machine, with nothing but what JSON can
-express. Anchors, aliases and tags are refused (a few of them can stand for gigabytes), so are duplicate keys, several
-documents, deep nesting and long texts. A plain `no`, `on` or `2024-01-01` is a string: only `true`, `false`, `null`,
-`~` and JSON's numbers are anything else.
+YAML is parsed by our own reader: bounded plain data limited to JSON's types, identical on every machine. Anchors,
+aliases and tags (which can expand to gigabytes), duplicate keys, several documents, deep nesting and long texts are
+refused. A plain `no`, `on` or `2024-01-01` is a string: only `true`, `false`, `null`, `~` and JSON's numbers are
+anything else.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ _GENERAL = ("key", "severity", "reason")
 
 @dataclass(frozen=True, slots=True)
 class ConstraintSet:
-    """Constraints, and the registry that their keys and reasons were checked against."""
+    """Constraints, and the registry their keys and reasons were checked against."""
 
     constraints: tuple[Constraint, ...]
     registry: Registry = DEFAULT_REGISTRY
 
 
 def read_constraints(text: str, registry: Registry = DEFAULT_REGISTRY) -> ConstraintSet:
-    """A constraint file, in YAML (JSON is YAML)."""
+    """Read a constraint file in YAML, of which JSON is a subset."""
     return parse_constraints(parse_yaml(text), registry)
 
 
 def parse_constraints(data: Any, registry: Registry = DEFAULT_REGISTRY) -> ConstraintSet:
-    """Plain data to constraints; raises `InvalidRecord` with everything that is wrong."""
+    """Convert plain data to constraints; raise `InvalidRecord` listing every error."""
     path = "$"
     if isinstance(data, Mapping) and ("constraints" in data or "register" in data):
         unknown = [name for name in data if name not in ("constraints", "register")]
@@ -68,7 +68,7 @@ def parse_constraints(data: Any, registry: Registry = DEFAULT_REGISTRY) -> Const
 
 
 def to_plain(constraint: Constraint) -> dict[str, Any]:
-    """A constraint as it stands in a file."""
+    """Convert a constraint to its form in a file."""
     fields = constraint.to_wire()
     if "constraints" in fields:
         fields["constraints"] = [to_plain(each) for each in constraint.constraints]  # type: ignore[attr-defined]
@@ -93,7 +93,7 @@ def _registered(data: Any, registry: Registry) -> Registry:
 
 
 class _Reader:
-    """Plain data to constraints; what is wrong is noted, and the rest read all the same."""
+    """Converts plain data to constraints, collecting errors and reading on."""
 
     def __init__(self, registry: Registry) -> None:
         self.registry = registry
@@ -138,7 +138,7 @@ class _Reader:
         return None if made is None else self.registered(made, here)
 
     def fields(self, kind: type[Constraint], value: Any, path: str, depth: int) -> dict[str, Any] | None:
-        """What stands after the name, as the kind's fields."""
+        """Read the value after a kind's name as the kind's fields."""
         if value is None:
             return {}
         if kind.NAME in ("any_of", "none_of"):
@@ -169,7 +169,7 @@ class _Reader:
             return None
 
     def registered(self, constraint: Constraint, path: str) -> Constraint:
-        """The constraint; a key or reason that is not registered is noted."""
+        """Return the constraint, noting an unregistered key or reason as an error."""
         try:
             self.registry.check_key(constraint.violated_key, child_path(path, "key"))
             self.registry.check_reason(constraint.violated_reason, child_path(path, "reason"))
@@ -199,7 +199,7 @@ _WORDS: dict[str, Any] = {"": None, "~": None, "null": None, "true": True, "fals
 
 
 def parse_yaml(text: str, *, chars_max: int = YAML_CHARS_MAX) -> Any:
-    """One YAML document as plain data; every refusal is an `InvalidInput` that says where."""
+    """Parse one YAML document as plain data; raise `InvalidInput` with the place of an error."""
     if len(text) > chars_max:
         raise TooLarge(f"a YAML text of {len(text)} characters is over the limit of {chars_max}", hint="split the file")
     try:
@@ -227,7 +227,7 @@ def _document(events: Iterator[Any]) -> Any:
 
 
 class _YamlReader:
-    """Values out of events, refusing as they come: nothing is built that would have to be refused."""
+    """Builds values from events, checking limits first, so that nothing oversized is ever built."""
 
     def __init__(self, events: Iterator[Any]) -> None:
         self.events = events
@@ -246,7 +246,7 @@ class _YamlReader:
         return _at(self.event.start_mark)
 
     def value(self, path: str, depth: int) -> Any:
-        """The value that the current event begins."""
+        """Read the value that begins at the current event."""
         name = type(self.event).__name__
         if name == "ScalarEvent":
             return _scalar(self.event, path)
@@ -275,7 +275,7 @@ class _YamlReader:
 
 def _scalar(event: Any, path: str) -> Any:
     text: str = event.value
-    if event.style is not None:  # quoted or a block: a string, whatever it looks like
+    if event.style is not None:  # quoted or a block: always a string
         return text
     if text in _WORDS:
         return _WORDS[text]

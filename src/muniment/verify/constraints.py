@@ -1,8 +1,8 @@
-"""The constraint language (RC-17): every kind of constraint, what it finds in an output, what the findings come to.
+"""The constraint language: every kind of constraint, its findings in an output, and the verdict they give.
 
-In a file a kind is `- words: {max: 300}`, in Python `constraints.words(max=300)`: every kind is a name of this module.
-Kinds on the text come first, then those on how it was made, then groups. Pure: no model unless a
-grader is given, and the same inputs give the same findings.
+In a file a kind is written `- words: {max: 300}`, in Python `constraints.words(max=300)`: every kind is a name of this
+module. Kinds on the text come first, then kinds on how it was made, then groups. Pure: no model is used unless a grader
+is given, and the same inputs give the same findings.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _GRADER_HINT = "give a grader: grader=… in Python, --grader URL#NAME on the co
 def evaluate(
     output: Output, constraints: Iterable[Constraint], grader: RubricJudge | None = None, path: str = "$.constraints"
 ) -> list[Finding]:
-    """One finding for each constraint, in their order. One that needs a grader is refused where there is none."""
+    """Evaluate constraints in order, one finding each. One that needs a grader raises if there is none."""
     asked = tuple(constraints)
     if grader is None:
         check_answerable(asked, path)
@@ -68,7 +68,7 @@ def evaluate(
 
 
 def check_answerable(constraints: Iterable[Constraint], path: str = "$.constraints") -> None:
-    """Raise for every constraint that only a grader can decide: left out, it would look as if it held."""
+    """Raise for every constraint that only a grader can decide: if skipped, it would appear to hold."""
     issues = [
         Issue(place, f"{name} needs a grader, and none is given", "unsupported_constraint")
         for index, each in enumerate(constraints)
@@ -91,7 +91,7 @@ def _finding(view: View, constraint: Constraint) -> Finding:
     key, reason = constraint.violated_key, constraint.violated_reason
     try:
         problem = constraint.check(view)
-    except TooLarge as error:  # not decided is not held
+    except TooLarge as error:  # undecided does not mean it holds
         message = f"could not be decided: {error.message}"
         return Finding(key, False, message, None, constraint.severity, reason, constraint.NAME)
     if problem is None:
@@ -100,13 +100,13 @@ def _finding(view: View, constraint: Constraint) -> Finding:
 
 
 def verdict_of(findings: Iterable[Finding]) -> Verdict:
-    """A fatal violation fails, a minor one leaves it PARTIAL."""
+    """Return FAIL for a fatal violation and PARTIAL for a minor one."""
     violated = {finding.severity for finding in findings if not finding.ok}
     return "FAIL" if "fatal" in violated else "PARTIAL" if violated else "PASS"
 
 
 def reasons_of(findings: Iterable[Finding]) -> tuple[str, ...]:
-    """One to three reason codes of what is violated: fatal before minor, frequent before rare, then by name."""
+    """One to three reason codes of violations: fatal before minor, frequent before rare, then by name."""
     violated = [finding for finding in findings if not finding.ok]
     counts = Counter(finding.reason for finding in violated)
     fatal = {finding.reason for finding in violated if finding.severity == "fatal"}
@@ -119,14 +119,14 @@ def reasons_of(findings: Iterable[Finding]) -> tuple[str, ...]:
 class NotEmpty(
     Constraint, name="not_empty", key="FORMAT:NOT_EMPTY", says="there is an answer", reason="truncation_or_cutoff"
 ):
-    """There is an answer at all."""
+    """The answer is not empty."""
 
     def check(self, view: View) -> Violation | None:
         return None if view.stripped else Violation("the output is blank")
 
 
 class Length(Bounds, name="length", key="FORMAT:LENGTH", says="characters, bytes or tokens"):
-    """Characters, UTF-8 bytes, or tokens by estimate."""
+    """Number of characters, UTF-8 bytes or estimated tokens."""
 
     unit: Literal["characters", "bytes", "tokens"] = "characters"
 
@@ -139,28 +139,28 @@ class Length(Bounds, name="length", key="FORMAT:LENGTH", says="characters, bytes
 
 
 class Lines(Bounds, name="lines", key="FORMAT:LINES", says="number of lines"):
-    """Lines that are not blank."""
+    """Number of lines that are not blank."""
 
     def check(self, view: View) -> Violation | None:
         return self.outside(sum(1 for line in view.text.splitlines() if line.strip()), "lines")
 
 
 class Words(Bounds, name="words", key="FORMAT:WORDS", says="number of words"):
-    """Words; a Chinese or Japanese sign counts by itself."""
+    """Number of words; a Chinese or Japanese character counts as one."""
 
     def check(self, view: View) -> Violation | None:
         return self.outside(view.words, "words")
 
 
 class Sentences(Bounds, name="sentences", key="FORMAT:SENTENCES", says="number of sentences"):
-    """Sentences; an abbreviation ends none."""
+    """Number of sentences; an abbreviation does not end one."""
 
     def check(self, view: View) -> Violation | None:
         return self.outside(view.sentences, "sentences")
 
 
 class Paragraphs(Bounds, name="paragraphs", key="FORMAT:PARAGRAPHS", says="number of paragraphs", needs_bound=False):
-    """Paragraphs between blank lines, or between `separator`; `words_max` bounds each of them."""
+    """Number of paragraphs, separated by blank lines or `separator`; `words_max` bounds each of them."""
 
     separator: Absent[NonEmpty] = None
     words_max: Absent[Count] = None
@@ -184,7 +184,7 @@ class Headings(
     short="names",
     needs_bound=False,
 ):
-    """Markdown headings: how many, of which level, and in order those that must be there."""
+    """Markdown headings: their number and level, and required ones in order."""
 
     names: Items[NonEmpty] = ()
     level: Absent[Count] = None
@@ -208,14 +208,14 @@ class Headings(
 
 
 class Bullets(Bounds, name="bullets", key="FORMAT:BULLETS", says="number of bullet points"):
-    """Lines that begin with `*` or `-`."""
+    """Number of lines that begin with `*` or `-`."""
 
     def check(self, view: View) -> Violation | None:
         return self.outside(bullet_count(view.text), "bullet points")
 
 
 class StartsWith(Constraint, name="starts_with", key="FORMAT:STARTS_WITH", says="the first words", short="phrase"):
-    """The first words, white space aside."""
+    """The text begins with these words, ignoring white space."""
 
     phrase: NonEmpty
     ignore_case: bool = False
@@ -228,7 +228,7 @@ class StartsWith(Constraint, name="starts_with", key="FORMAT:STARTS_WITH", says=
 
 
 class EndsWith(Constraint, name="ends_with", key="FORMAT:ENDS_WITH", says="the last words", short="phrase"):
-    """The last words, white space and quotation marks aside."""
+    """The text ends with these words, ignoring white space and quotation marks."""
 
     phrase: NonEmpty
     ignore_case: bool = True
@@ -242,7 +242,7 @@ class EndsWith(Constraint, name="ends_with", key="FORMAT:ENDS_WITH", says="the l
 
 
 class OneOf(Constraint, name="one_of", key="FORMAT:ONE_OF", says="one of the given answers", short="options"):
-    """The output is one of the options or, with `whole: false`, holds one of them."""
+    """The output is one of the options or, with `whole: false`, contains one of them."""
 
     options: Items[NonEmpty] = Field(min_length=1)
     whole: bool = True
@@ -259,7 +259,7 @@ class OneOf(Constraint, name="one_of", key="FORMAT:ONE_OF", says="one of the giv
 class ExactMatch(
     Constraint, name="exact_match", key="FORMAT:EXACT_MATCH", says="exactly the given answer", short="text"
 ):
-    """The output is this text and nothing else; white space around it is forgiven unless `strip` is false."""
+    """The output is exactly this text; surrounding white space is ignored unless `strip` is false."""
 
     text: str
     strip: bool = True
@@ -291,17 +291,17 @@ MARGIN_SURE = 6.0
 _UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 
 
-"""Scripts without blanks between words: there a word stands by itself wherever it stands."""
+"""Scripts without spaces: any occurrence of a word counts as a whole word."""
 
 
 _HANGUL = r"\uac00-\ud7a3"
 
 
-"""Korean words begin behind a blank, and particles are attached to their end."""
+"""Korean words begin after a space and take particles at the end."""
 
 
 def _by_itself(word: str) -> str:
-    """A pattern that finds a word that is no part of another one, whatever signs it begins and ends with."""
+    """A pattern that matches a word only as a whole, whatever characters it begins and ends with."""
     before = after = rf"[^\W{_UNSPACED}{_HANGUL}]"
     if re.match(f"[{_HANGUL}]", word[0]):
         before = f"[{_HANGUL}]"
@@ -311,7 +311,7 @@ def _by_itself(word: str) -> str:
 
 
 class Contains(Constraint, name="contains", key="CONTENT:CONTAINS", says="text that must stand in it", short="texts"):
-    """All of these texts stand in it."""
+    """The text contains all of these texts."""
 
     texts: Items[Phrase] = Field(min_length=1)
     ignore_case: bool = False
@@ -330,7 +330,7 @@ class NotContains(
     reason="format_leak",
     short="texts",
 ):
-    """None of these texts stands in it."""
+    """The text contains none of these texts."""
 
     texts: Items[Phrase] = Field(min_length=1)
     ignore_case: bool = False
@@ -351,7 +351,7 @@ class ForbiddenWords(
     says="words that must not stand in it",
     short="words",
 ):
-    """None of these words stands in it by itself, in any case."""
+    """The text contains none of these whole words, in any case."""
 
     words: Items[Phrase] = Field(min_length=1)
 
@@ -365,7 +365,7 @@ class ForbiddenWords(
 
 
 class KeywordCount(Bounds, name="keyword_count", key="CONTENT:KEYWORD_COUNT", says="how often a keyword stands in it"):
-    """How often a word stands in it, in any case, also as part of other words unless `whole` is said."""
+    """Number of occurrences of a word, in any case, also within other words unless `whole` is set."""
 
     word: Phrase
     whole: bool = False
@@ -379,10 +379,10 @@ class KeywordCount(Bounds, name="keyword_count", key="CONTENT:KEYWORD_COUNT", sa
 
 
 class Language(Constraint, name="language", key="CONTENT:LANGUAGE", says="the language it is written in", short="code"):
-    """The language it is written in, by its ISO 639-1 code.
+    """The language of the text, by its ISO 639-1 code.
 
-    What is too short or too mixed to tell is not held against it. With `guess` the likeliest language decides however
-    thin the evidence, and capitals are not read as the words they spell: this is how IFEval's own checkers read.
+    A text too short or too mixed to classify passes. With `guess` the likeliest language decides however thin the
+    evidence, and capitals are not lowercased, as in IFEval's own checkers.
     """
 
     code: NonEmpty
@@ -422,7 +422,7 @@ PatternText = Annotated[NonEmpty, AfterValidator(_sound_pattern)]
 class RegexPresent(
     Constraint, name="regex_present", key="FORMAT:REGEX_PRESENT", says="a pattern that must be found", short="pattern"
 ):
-    """A pattern that is found somewhere. Look-around and back references are refused: no search of ours takes long."""
+    """The pattern matches somewhere. Look-around and back references are refused, so that no search takes long."""
 
     pattern: PatternText
     ignore_case: bool = False
@@ -445,7 +445,7 @@ class RegexAbsent(
     reason="format_leak",
     short="pattern",
 ):
-    """A pattern that is found nowhere."""
+    """The pattern matches nowhere."""
 
     pattern: PatternText
     ignore_case: bool = False
@@ -466,9 +466,9 @@ class JsonOnly(
     says="one JSON document and nothing else",
     reason="format_leak",
 ):
-    """One JSON document and nothing else.
+    """The output is one JSON document and nothing else.
 
-    With `fence` it may stand in a code fence; with `lenient` duplicate keys and the like pass, as many readers have it.
+    With `fence` it may be in a code fence; `lenient` accepts duplicate keys and the like, as many parsers do.
     """
 
     fence: bool = False
@@ -568,7 +568,7 @@ class ClaimsCited(
     says="every claim names its evidence",
     reason="insufficient_evidence",
 ):
-    """Every sentence names evidence that exists; a sentence of fewer words than `words_min` claims nothing."""
+    """Every sentence cites existing evidence; a sentence of fewer than `words_min` words claims nothing."""
 
     words_min: Count = 4
     questions: bool = False
@@ -591,7 +591,7 @@ class MarksResolve(
     says="every citation mark names evidence that exists",
     reason="insufficient_evidence",
 ):
-    """Every citation mark names evidence that exists."""
+    """Every citation mark refers to existing evidence."""
 
     def check(self, view: View) -> Violation | None:
         unknown = view.cited.unknown_marks
@@ -605,7 +605,7 @@ class Citations(
     says="number of distinct sources cited",
     reason="insufficient_evidence",
 ):
-    """How many different pieces of evidence are cited."""
+    """Number of different pieces of evidence cited."""
 
     def check(self, view: View) -> Violation | None:
         return self.outside(len(view.cited.evidence_ids), "pieces of evidence cited")
@@ -624,7 +624,7 @@ _NO_HINTS = Violation("recalled hints were not recorded", is_decided=False)
 
 
 class _OfCalls(Constraint):
-    """A constraint on the calls of tools, where these were recorded."""
+    """A constraint on recorded tool calls."""
 
     def default_key(self) -> str:
         tool: str | None = getattr(self, "tool", None)
@@ -699,7 +699,7 @@ class ToolsAllowed(
 class ToolOrder(
     _OfCalls, name="tool_order", key="TOOL:ORDER", says="the order of tool calls", reason="tool_misroute", short="tools"
 ):
-    """These tools are called in this order, others between them or, with `strict`, none."""
+    """These tools are called in this order; others may come between them unless `strict`."""
 
     tools: Items[NonEmpty] = Field(min_length=1)
     strict: bool = False
@@ -721,7 +721,9 @@ class ToolArguments(
     detail="required",
     reason="tool_output_invalid",
 ):
-    """Every call of a tool has these arguments (`equals`), and fits a JSON Schema; `any` asks it of one call only."""
+    """Every call of a tool has these arguments (`equals`) and fits a JSON Schema; with `any`, at least one
+    call does.
+    """
 
     tool: NonEmpty
     equals: Absent[JsonObject] = None
@@ -766,7 +768,7 @@ class ToolsOk(
     reason="tool_failure",
     short="tool",
 ):
-    """No call failed; `tool` asks it of one tool only."""
+    """No tool call failed; `tool` limits it to one tool."""
 
     tool: Absent[NonEmpty] = None
 
@@ -787,7 +789,7 @@ class ToolBudget(
     detail="optional",
     reason="search_budget_exhausted",
 ):
-    """How many tools are called, all together."""
+    """Total number of tool calls."""
 
     def check(self, view: View) -> Violation | None:
         calls, usage = view.output.tool_calls, view.output.usage
@@ -805,7 +807,7 @@ class Budget(
     detail="required",
     reason="search_budget_exhausted",
 ):
-    """At most so much of one thing that the run used."""
+    """Maximum amount of one resource that the run used."""
 
     of: Literal["tokens_in", "tokens_out", "tokens", "latency_ms", "turns", "attempts", "cost_usd"]
     max: Number
@@ -831,7 +833,7 @@ class Network(
     more_keys={"POLICY:NETWORK_ALLOWLIST": "only the listed hosts"},
     short="allow",
 ):
-    """No network at all, or only the hosts that are listed (and their subdomains)."""
+    """No network access, or only to the listed hosts and their subdomains."""
 
     allow: Items[NonEmpty] = ()
 
@@ -863,7 +865,7 @@ class Files(
     says="only files under the listed paths are written",
     more_keys={"POLICY:FILES_READ": "only files under the listed paths are read"},
 ):
-    """Files are read, or written, under these paths only; none are, where no path is listed."""
+    """Files are read, or written, only under these paths; with no path, none are."""
 
     access: Literal["read", "write"]
     under: Items[NonEmpty] = ()
@@ -882,7 +884,7 @@ class Files(
 
 
 def _is_under(path: str, root: str) -> bool:
-    """Whether a path, `..` resolved by its letters alone, is a folder or lies in it."""
+    """True if a path, with `..` resolved textually, is a folder or lies in it."""
     here, above = PurePosixPath(normpath(path)), PurePosixPath(normpath(root))
     if here.is_absolute() or above.is_absolute():
         return PurePosixPath("/", *here.parts[1:]).is_relative_to(PurePosixPath("/", *above.parts[1:])) and (
@@ -900,7 +902,7 @@ class HintLength(
     reason="memory_overinject",
     short="max",
 ):  # RC-09
-    """No recalled hint is longer than so many tokens, by estimate."""
+    """No recalled hint exceeds this many estimated tokens."""
 
     max: Count = 120
 
@@ -917,7 +919,7 @@ class HintLength(
 class Hints(
     Constraint, name="hints", key="MEMORY:HINT_TOTAL", says="tokens of all hints together", reason="memory_overinject"
 ):
-    """All recalled hints together have no more than so many tokens, by estimate, and are no more than `count_max`."""
+    """All recalled hints together stay within this many estimated tokens, and number at most `count_max`."""
 
     tokens_max: Count = 256
     count_max: Absent[Count] = None
@@ -943,7 +945,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 class PersonalDataAbsent(
     Constraint, name="personal_data", key="POLICY:PERSONAL_DATA", says="no personal data", short="kinds"
 ):
-    """No personal data that has a form of its own: e-mail, phone, card, IBAN, SSN, IP; `allow` names what may stand."""
+    """No personal data in a recognisable format: e-mail, phone, card, IBAN, SSN, IP; `allow` lists exceptions."""
 
     kinds: Items[PersonalKind] = Field(default=PERSONAL_KINDS, min_length=1)
     allow: Items[NonEmpty] = ()
@@ -957,7 +959,7 @@ class PersonalDataAbsent(
 class Similar(
     Constraint, name="similar", key="CONTENT:SIMILAR", says="near to the given text, word by word", short="to"
 ):
-    """Near to one of these texts: the F1 of their tokens, by stems, numbers and dates, is at least `least`."""
+    """The text is similar to one of these: the F1 over stems, numbers and dates is at least `least`."""
 
     to: Items[NonEmpty] = Field(min_length=1)
     least: Share = 0.7
@@ -975,7 +977,7 @@ class Rubric(
     short="ask",
     needs_grader=True,
 ):
-    """A grader says that this is so of the answer, with a score of at least `least`."""
+    """A grader scores the answer against this rubric with at least `least`."""
 
     ask: Annotated[str, Field(min_length=1, max_length=4000)]
     least: Share = 0.5
@@ -1011,7 +1013,7 @@ class AnyOf(
 
 
 class NoneOf(Constraint, name="none_of", key="FORMAT:NONE_OF", says="none of several constraints", short="constraints"):
-    """None of these holds. What nobody recorded or nobody can decide is no proof that it does not."""
+    """None of these holds. An unrecorded or undecided one is no proof that it does not hold."""
 
     constraints: Items[Any] = Field(min_length=1)
 
@@ -1042,7 +1044,7 @@ DEFAULT_REGISTRY = Registry(
     ),
     reasons=REASONS,
 )
-"""The words of every kind (RC-02), and those of the contracts."""
+"""The keys and reason codes of every kind, and those of the contracts."""
 
 
 def __getattr__(name: str) -> type[Constraint]:

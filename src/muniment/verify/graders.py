@@ -1,11 +1,10 @@
-"""A grader at work: asked within its limits, whatever it does wrong is a judgement, and every judgement is kept.
+"""Use of a grader within its limits: its failures become judgements, and every judgement is stored.
 
-`Grading` is the policy: when a grader decides, what it may cost, what happens when it fails. By default it decides
-nothing and routes (RC-17): where it disagrees, the unit says so.
+`Grading` is the policy: when a grader decides, its budget, and the handling of failures. By default it decides nothing
+and routes: if it disagrees, the unit records that.
 
-What a source says reaches a model as data: quoted as JSON, without passages that read like orders. An answer counts
-only where it repeats a check word that no source can know, and where the model does not say the same of the claim's
-denial.
+Source text reaches a model as data: quoted as JSON, without passages that read like orders. An answer only counts if it
+repeats a check word that no source can know, and if the model judges the denial of the claim differently.
 """
 
 from __future__ import annotations
@@ -36,13 +35,13 @@ WHY_CHARS_MAX = 300
 
 @dataclass(frozen=True)
 class Grading:
-    """A grader, and what it may do."""
+    """A grader and its permissions."""
 
     grader: Grader
     decides: Literal["never", "unknown", "always"] = "never"
-    """Never; where the rules say NOT_ENOUGH_INFO; always."""
+    """When the grader decides: never; if the rules say NOT_ENOUGH_INFO; always."""
     on_failure: Literal["keep", "unknown", "raise"] = "keep"
-    """The rules' own verdict stays; or it becomes NOT_ENOUGH_INFO where the grader was to decide; or it is an error."""
+    """On failure, keep the rules' verdict; or make it NOT_ENOUGH_INFO if the grader was to decide; or raise."""
     calls_max: int = 200
     cost_usd_max: float | None = None
     timeout_s: float = 120.0
@@ -66,7 +65,7 @@ class Grading:
 
 
 def grading_of(given: Any) -> Grading:
-    """A grader as callers give it: with its policy, or alone."""
+    """Wrap a bare grader in a default policy; return a `Grading` unchanged."""
     if isinstance(given, Grading):
         return given
     if not isinstance(getattr(given, "name", None), str) or not callable(getattr(given, "grade", None)):
@@ -80,17 +79,17 @@ def grading_of(given: Any) -> Grading:
 
 @dataclass
 class GradingSession:
-    """One verification's use of a grader: what was spent, and every judgement in order."""
+    """One verification's use of a grader: its spending, and every judgement in order."""
 
     grading: Grading
     clean: Callable[[str], str] = str
-    """What the grader is shown, and what is kept of its words, goes through this first: secrets go nowhere."""
+    """Redacts secrets from text shown to the grader and from its stored answers."""
     judgements: list[Judgement] = field(default_factory=list)
     calls: int = 0
     cost_usd: float = 0.0
 
     def judge_rubric(self, rubric: str, answer: str, task: str | None) -> Judgement:
-        """What the grader says of a rubric; one that can only compare claims is an error that says so."""
+        """Ask the grader about a rubric; raise if it can only compare claims."""
         ask = getattr(self.grading.grader, "grade_rubric", None)
         if ask is None:
             raise InvalidInput(
@@ -150,7 +149,7 @@ class GradingSession:
     # -- facts ----------------------------------------------------------------------------------------
 
     def look_at(self, report: FGFCReport, documents: Sequence[SourceText]) -> FGFCReport:
-        """The report with what the grader says of every unit, those without a quote too, and decides where it may."""
+        """Add the grader's judgement to every unit, even one without a quote, and let it decide where it may."""
         passages = Passages([each.text for each in documents])
         units = [self._unit(unit, passages) for unit in report.units or ()]
         verdicts = Counter(unit.verdict for unit in units)
@@ -161,7 +160,7 @@ class GradingSession:
             "nei": verdicts["NOT_ENOUGH_INFO"],
         }
         if any(new.verdict != old.verdict for new, old in zip(units, report.units or (), strict=True)):
-            overall["support"] = min(map(unit_score, units))  # the whole is no better than what the grader left
+            overall["support"] = min(map(unit_score, units))  # the whole is no better than its worst unit after grading
         plain = report.to_wire() | {
             "units": [unit.to_wire() for unit in units],
             "overall": FGFCOverall.from_wire(overall).to_wire(),
@@ -205,7 +204,7 @@ class GradingSession:
 
 
 class Passages:
-    """The paragraphs of the documents, found by the words of a claim; whole, in their order."""
+    """The paragraphs of the documents, in order, indexed by word."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._all = [part for text in texts for part in text.split("\n\n") if part.strip()]
@@ -215,7 +214,7 @@ class Passages:
                 self._holding[word].append(at)
 
     def near(self, claim: str, chars_max: int) -> list[str]:
-        """As many whole paragraphs as fit, those first that share rare words; the nearest is cut where it does not."""
+        """Whole paragraphs that fit, those sharing rare words first; if not even the nearest fits, it is cut."""
         if sum(map(len, self._all)) <= chars_max:
             return list(self._all)
         scores: dict[int, float] = dict.fromkeys(range(len(self._all)), 0.0)
@@ -248,10 +247,10 @@ _CANNOT_TELL = 0.5
 
 
 class ChatGrader:
-    """A chat model as a grader: a callable of messages, each with `role` and `content`, that gives the answer's text.
+    """A chat model as a grader: a callable from messages, each with `role` and `content`, to the answer's text.
 
-    Where it decides, the claim's denial is asked too: who calls both supported, or both contradicted, has not judged
-    but agreed, or obeyed. `cost_usd_per_call` counts both.
+    If it may decide, the claim's denial is asked too: a model that calls both supported, or both contradicted, is
+    merely agreeable or following orders in the text. `cost_usd_per_call` covers both calls.
     """
 
     def __init__(
@@ -262,7 +261,7 @@ class ChatGrader:
         self.name = name
 
     def grade(self, claim: str, evidence: Sequence[str]) -> Grade:
-        """What the model says of a claim and passages; `ModelMalformed` where its answer cannot be taken."""
+        """Ask the model about a claim and passages; raise `ModelMalformed` if its answer is invalid."""
         passages = [each for each in evidence if not reads_like_instructions(each)]
         if evidence and not passages:
             raise ModelMalformed("every passage gives orders: a model is shown none of them")
@@ -290,14 +289,14 @@ class ChatGrader:
 
 
 class HttpGrader(ChatGrader):
-    """A model of any server that speaks OpenAI's `POST /chat/completions`."""
+    """A model on any server with OpenAI's `POST /chat/completions`."""
 
     def __init__(self, base_url: str, model: str, *, cost_usd_per_call: float | None = None, **options: Any) -> None:
         super().__init__(model, ChatModel(base_url, model, **options), cost_usd_per_call=cost_usd_per_call)
 
 
 def _score(said: str, word: str) -> float:
-    """The score of an answer that is one JSON object with the check word."""
+    """The score in an answer that is one JSON object with the check word."""
     text = said.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
     try:
         answer = json.loads(text)
@@ -323,13 +322,13 @@ def _score(said: str, word: str) -> float:
 
 
 def _share(given: Any) -> float | None:
-    """A number from 0 to 1, else nothing."""
+    """A number from 0 to 1, else None."""
     is_number = isinstance(given, int | float) and not isinstance(given, bool)
     return float(given) if is_number and 0 <= given <= 1 else None
 
 
 def without_orders(text: str) -> str:
-    """A text up to where it addresses a model and tells it what to do; whole where it is plain."""
+    """Cut a text where it starts to give a model orders; return plain text whole."""
     if not reads_like_instructions(text):
         return text
     kept: list[str] = []
@@ -342,7 +341,7 @@ def without_orders(text: str) -> str:
 
 
 def load_grading(name: str, decides: str = "never", *, api_key: str | None = None) -> Grading:
-    """The grader of a setting, `openai:<base_url>#<model>`."""
+    """Load the grader named by a setting, `openai:<base_url>#<model>`."""
     kind, _, address = name.partition(":")
     base_url, _, model = address.partition("#")
     if kind != "openai":
@@ -353,10 +352,10 @@ def load_grading(name: str, decides: str = "never", *, api_key: str | None = Non
 
 
 class ClassifierGrader:
-    """A local classifier of sequences as a grader: a callable of a passage and a claim that gives chances.
+    """A local sequence classifier as a grader: a callable from a passage and a claim to probabilities.
 
-    One number is the chance that the passage supports the claim; where it is low, nothing is known. Three are those of
-    an NLI model: entailed, neutral, contradicted. The passage that speaks most clearly decides, for before against.
+    One number is the probability that the passage supports the claim; a low one means unknown. Three numbers are those
+    of an NLI model: entailed, neutral, contradicted. The most decisive passage wins, and support wins ties.
     """
 
     def __init__(self, name: str, classify: Callable[[str, str], float | Iterable[float]]) -> None:
@@ -371,7 +370,7 @@ class ClassifierGrader:
 
 
 def _one_score(given: Any) -> float:
-    """From 0, contradicted, to 1, entailed."""
+    """Map one result to a score from 0, contradicted, to 1, entailed."""
     chances = [float(each) for each in given] if isinstance(given, Iterable) else [float(given)]
     if len(chances) not in (1, 3) or not all(0 <= each <= 1 for each in chances):
         raise ModelMalformed("a classifier answers a chance from 0 to 1, or three of them")

@@ -1,4 +1,4 @@
-"""A verifier of the caller's, called: whatever it answers or raises, a VerifierResult comes of it."""
+"""Call the caller's own verifier; any answer or exception yields a VerifierResult."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORDS = {True: ("PASS", "OK"), False: ("FAIL", "FAIL")}
 def judged(
     verifier: Callable[..., Any], output: Output, task: str, verifier_id: str, timeout_s: float | None = None
 ) -> VerifierResult:
-    """What the verifier says of an output: a VerifierResult, its plain form, or whether it passed."""
+    """Convert the verifier's answer to a result: a VerifierResult, its plain form, or a bool for passed."""
     answer = outcome_of(lambda: verifier(output, task), timeout_s)
     if not answer.done():
         return failure(verifier_id, UNRUN, f"the verifier took longer than {timeout_s:g} s")
@@ -38,7 +38,7 @@ def judged(
 
 
 def failure(verifier_id: str, code: str, words: str) -> VerifierResult:
-    """What is said where there was nothing to judge. What never ran, or could not be looked at, has not failed."""
+    """The result if nothing could be judged. A verifier that never ran has not failed the output."""
     verdict, outcome = UNJUDGED if code == UNRUN else _WORDS[False]
     plain = {
         "schema_version": RULECRAFT_VERSION,
@@ -52,5 +52,5 @@ def failure(verifier_id: str, code: str, words: str) -> VerifierResult:
 
 
 def is_unjudged(result: VerifierResult) -> bool:
-    """Did the verifier not do its work, so that nothing is known?"""
+    """True if the verifier did not do its work, so that nothing is known."""
     return says_nothing(result.verdict, result.outcome, result.reason_codes)

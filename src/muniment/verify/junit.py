@@ -1,4 +1,4 @@
-"""Results of tests as JUnit XML, which every CI server reads. The same results give the same bytes."""
+"""Test results as JUnit XML, which every CI server reads. The same results give the same bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class JUnitCase(NamedTuple):
-    """One test: which group and name it has, and what came of it."""
+    """One test: its group, name and result."""
 
     group: str
     name: str
@@ -46,5 +46,5 @@ def to_junit(name: str, cases: Sequence[JUnitCase]) -> bytes:
 
 
 def xml_text(text: str) -> str:
-    """What XML cannot hold is shown as a replacement character."""
+    """Replace characters that XML cannot hold."""
     return _NOT_XML.sub("\ufffd", text)

@@ -1,8 +1,8 @@
-"""An output of an agent and what was found of it, and the one reader of outputs in every shape that callers have.
+"""An agent's output and the findings on it, with one reader for outputs in every supported shape.
 
-Read are text; an object of `Output`'s fields, whose `tool_calls` may have OpenAI's shape; one message of an assistant
-(Chat Completions, or Anthropic's parts); a list of messages or Responses items, of which the last answer counts and
-every call; and the whole response of a server, with its usage. The same at every door.
+Supported are text; an object of `Output`'s fields, whose `tool_calls` may have OpenAI's shape; one assistant message
+(Chat Completions, or Anthropic's parts); a list of messages or Responses items, whose last answer and every call count;
+and a whole server response, with its usage.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from muniment.errors import InvalidInput, InvalidRecord, Issue
 from muniment.store.messages import read_messages
 
 Severity = Literal["fatal", "minor"]
-"""A fatal violation fails the verdict, a minor one makes it PARTIAL."""
+"""A fatal violation fails the verdict; a minor one makes it PARTIAL."""
 
 
 class ToolCall(Record):
-    """One call of a tool, in the order of the run. `ok` is absent where nobody said whether it worked."""
+    """One tool call, in the order of the run. `ok` is absent if it is unknown whether it worked."""
 
     name: NonEmpty
     args: JsonObject = Field(default_factory=dict)
@@ -30,7 +30,7 @@ class ToolCall(Record):
 
 
 class Usage(Record):
-    """What the run used. A figure nobody measured is absent, and a budget over it cannot be said to hold."""
+    """Resources the run used. An unmeasured figure is absent, and a budget on it cannot be said to hold."""
 
     tokens_in: Absent[Count] = None
     tokens_out: Absent[Count] = None
@@ -42,7 +42,7 @@ class Usage(Record):
 
 
 class PolicyEvent(Record):
-    """Something the run did, or tried to do, in the outside world."""
+    """An action or attempted action of the run in the outside world."""
 
     kind: Literal["network", "file_read", "file_write"]
     target: str
@@ -50,10 +50,10 @@ class PolicyEvent(Record):
 
 
 class Output(Record):
-    """An answer and what is known about how it was made.
+    """An answer and the recorded facts about how it was made.
 
-    `marks` maps the number of each citation mark that exists to its evidence id, as a build hands them out.
-    `tool_calls`, `policy_events` and `memory_hints` are None where nobody watched: then no constraint about them holds.
+    `marks` maps the number of each citation mark that exists to its evidence id, as a build assigns them. `tool_calls`,
+    `policy_events` and `memory_hints` are None if unrecorded: then no constraint about them holds.
     """
 
     text: str
@@ -67,7 +67,7 @@ class Output(Record):
 
 
 class Finding(NamedTuple):
-    """One constraint on one output. `where` is a half-open span of characters of the text, where there is one place."""
+    """One constraint on one output. `where` is a half-open character span of the text, if there is a single place."""
 
     key: str
     ok: bool
@@ -84,11 +84,11 @@ _USAGE = {
     "tokens_out": ("completion_tokens", "output_tokens"),
 }
 _BESIDE = tuple(name for name in Output.model_fields if name not in ("text", "tool_calls", "usage"))
-"""What may stand beside a message or a response, as it stands beside a text."""
+"""Fields that may accompany a message or response, as they may accompany a text."""
 
 
 def read_output(given: Any, path: str = "$.output") -> Output:
-    """An output of whatever shape; raises `InvalidInput` or `InvalidRecord` with the place of what cannot be read."""
+    """Read an output of any supported shape; raise `InvalidInput` or `InvalidRecord` with the place of an error."""
     if isinstance(given, Output):
         return given
     if isinstance(given, str):
@@ -116,7 +116,7 @@ def read_output(given: Any, path: str = "$.output") -> Output:
 
 
 def _plain(given: Mapping[str, Any], path: str) -> dict[str, Any]:
-    """An object as `Output`'s fields."""
+    """Convert an object to `Output`'s fields."""
     if "text" in given or not {"choices", "output", "role", "content", "messages"} & given.keys():
         plain = {str(name): value for name, value in given.items()}
         calls = plain.get("tool_calls")
@@ -146,7 +146,7 @@ def _of_choice(choices: Any, path: str) -> Any:
 
 
 def _of_messages(messages: Any, path: str) -> dict[str, Any]:
-    """The last answer of a list of messages, and every call in it, with whether it worked where its result says so."""
+    """Read the last answer of a list of messages, and every call, with its success if its result gives it."""
     if not isinstance(messages, list | tuple) or not all(isinstance(each, Mapping) for each in messages):
         raise InvalidInput("messages are a list of objects", path=path, hint=OUTPUT_HINT)
     try:
@@ -178,7 +178,7 @@ def _is_bare(message: Mapping[str, Any]) -> bool:
 
 
 def _call(given: Any, path: str) -> Any:
-    """A call as ours; one of OpenAI's shape is turned into it, anything else is left for the record to refuse."""
+    """Convert a call of OpenAI's shape to ours; leave anything else for the record to refuse."""
     if not isinstance(given, Mapping) or not isinstance(given.get("function"), Mapping):
         return given
     message = {"role": "assistant", "content": None, "tool_calls": [{"id": "call", **given}]}
@@ -192,7 +192,7 @@ def _call(given: Any, path: str) -> Any:
 
 
 def _usage(given: Mapping[str, Any], *, keep: bool) -> dict[str, Any]:
-    """What was used, by our names; what a server says beside it is left out, and what a caller says is kept."""
+    """Rename usage figures to ours; unknown ones are dropped from a server's response, kept from a caller."""
     foreign = {name for names in _USAGE.values() for name in names}
     if keep and not foreign & given.keys():
         return dict(given)

@@ -1,7 +1,7 @@
-"""Regression tests of an agent's outputs (RC-19): eight assertions, packs made of constraints or a rule, a runner.
+"""Regression tests of an agent's outputs (RC-19): eight assertions, packs of tests, and a runner.
 
 A test asserts one of the eight, or `constraints` themselves (`assert: {constraints: [{bullets: {min: 2}}]}`): every
-kind of the constraint language can be tested. What is no kind is an error that names it.
+kind of constraint can be tested. An unknown kind is an error that names it.
 
 | assertion | args |
 |---|---|
@@ -12,14 +12,14 @@ kind of the constraint language can be tested. What is no kind is an error that 
 | exact_match | `text` (or `value`); `strip`, `ignore_case` |
 | contains | `text`, `texts` or `value`; `ignore_case` |
 
-An agent is a callable of a spec that gives an output of any shape that `read_output` takes; or the outputs are there
-already. What an agent does wrong is a result, not an exception: a crash, a timeout, something that is no output.
+An agent is a callable from a spec to an output of any shape that `read_output` takes; or outputs are given directly. An
+agent's failure (a crash, a timeout, an invalid output) is a result, not an exception.
 
-A pack file is a constraint file with cases, each a prompt with variables and what must hold of its answer:
+A pack file is a constraint file with cases, each a prompt with variables and the constraints on its answer:
 
-    constraints:                            # of every case
+    constraints:                            # shared by every case
       - personal_data
-    repeats: 5                              # each case is asked so often
+    repeats: 5                              # each case is repeated this often
     least: 0.5                              # and the lower bound of its pass rate (Wilson) must reach this
     cases:
       - id: refund
@@ -31,7 +31,7 @@ A pack file is a constraint file with cases, each a prompt with variables and wh
         prompt: "{{hello}}"
         data: [{hello: Hi}, {hello: Hallo}]  # a case for each row; or the name of a file of JSON lines
 
-Against a run before, a case is worse that was good then and is not now.
+Compared with an earlier run, a case is worse if it was good then and is not now.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _Args = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """What came of one test. `ok` says whether it is as expected: a test that must not pass is right to fail."""
+    """The result of one test. `ok` says whether it is as expected: a test that must not pass is ok when it fails."""
 
     test_id: str
     status: CaseStatus
@@ -101,7 +101,7 @@ class CaseResult:
 
 
 def constraints_of(spec: RegressionTestSpec) -> tuple[Constraint, ...]:
-    """What a test asserts, as constraints; raises `InvalidRecord` for what cannot be read, with its place."""
+    """A test's assertions as constraints; raises `InvalidRecord` with the place of an error."""
     asserted = spec.assertion
     if asserted is None:
         return ()
@@ -193,7 +193,7 @@ def grade(
     duration_ms: float | None = None,
     grader: RubricJudge | None = None,
 ) -> CaseResult:
-    """One test on one output. A test that asserts nothing is not graded, and never counts as passed."""
+    """Grade one output. A test without assertions is not graded, and never counts as passed."""
     constraints = constraints_of(spec)
     expected = spec.expected is None or spec.expected.must_pass
     if not constraints:
@@ -220,7 +220,7 @@ def _result(
 
 
 def broken(spec: RegressionTestSpec, status: CaseStatus, message: str, duration_ms: float | None = None) -> CaseResult:
-    """A case that gave no output: a crash, a timeout, a spec that cannot be read. Never ok."""
+    """A case without an output: a crash, a timeout, an invalid spec. Never ok."""
     return _result(spec, status, False, message, (), duration_ms)
 
 
@@ -240,7 +240,7 @@ _BUDGETS = frozenset({"length", "words", "lines", "sentences", "tool_calls", "bu
 
 
 def _pack(constraint: Constraint) -> PackName:
-    """The pack that a constraint belongs to: by what it limits, or by whether it is about the answer or its making."""
+    """The pack of a constraint, by the resource it limits or by whether it concerns the answer or its making."""
     if isinstance(constraint, AnyOf | NoneOf):
         packs = {_pack(each) for each in constraint.constraints}
         return packs.pop() if len(packs) == 1 else "FORMAT"
@@ -250,7 +250,7 @@ def _pack(constraint: Constraint) -> PackName:
 
 
 def _assertions(constraint: Constraint) -> list[tuple[str, _Args]]:
-    """A constraint as some of the eight assertions; empty where they cannot say the whole of it."""
+    """Express a constraint with the eight assertions; empty if they cannot express all of it."""
     name = constraint.NAME
     given = _bare(constraint)
     if name in _FORMAT_ASSERTIONS:
@@ -267,13 +267,13 @@ def _assertions(constraint: Constraint) -> list[tuple[str, _Args]]:
 
 
 def _bare(constraint: Constraint) -> _Args:
-    """The fields of a constraint without its key, severity and reason: the test itself says how much it matters."""
+    """Fields of a constraint without key, severity and reason, as the test has its own severity."""
     fields: _Args = next(iter(to_plain(constraint).values()))
     return {key: value for key, value in fields.items() if key not in ("key", "severity", "reason")}
 
 
 def _asserted(constraint: Constraint) -> list[TestAssertion]:
-    """What a test of it asserts: some of the eight where they say all of it, else the constraint itself."""
+    """Test assertions of a constraint: some of the eight if they express all of it, else the constraint itself."""
     said = _assertions(constraint)
     if said:
         return [TestAssertion(type=kind, args=args) for kind, args in said]  # type: ignore[arg-type]
@@ -288,11 +288,10 @@ def make_packs(
     prompt: str | None = None,
     packs: Iterable[PackName] = PACKS,
 ) -> dict[PackName, tuple[RegressionTestSpec, ...]]:
-    """Tests that can be graded without a judge, by pack; every constraint becomes one, none is left out.
+    """Make tests that need no judge, by pack; every constraint becomes one.
 
-    From constraints, or from a rule: then what it asks is read from the `constraints` key of its `applicability`, where
-    a rule may carry them in the constraint language, and from `constraints`. Ids are derived: the same source gives the
-    same tests.
+    The constraints of a rule are read from its `constraints`, and from the `constraints` key of its `applicability`,
+    where a rule may carry them in the constraint language. Ids are derived: the same source gives the same tests.
     """
     rule = source if isinstance(source, RuleRecord) else None
     asked = [*(_of_rule(rule) if rule is not None else ()), *constraints]
@@ -371,7 +370,7 @@ class RegressionReport:
 
     @property
     def ok(self) -> bool:
-        """Is every graded test as expected, and was at least one graded?"""
+        """True if every graded test is as expected, and at least one was graded."""
         graded = [result for result in self.results if result.status != "not_graded"]
         return bool(graded) and all(result.ok for result in graded)
 
@@ -404,11 +403,11 @@ def run_regression(
     name: str = "regression",
     grader: RubricJudge | None = None,
 ) -> RegressionReport:
-    """Every spec on the agent, or on the outputs that are given by test id.
+    """Run every spec on the agent, or on outputs given by test id.
 
-    Without an executor the cases run one after another in a thread of their own. A thread cannot be stopped: a case
-    that runs past `timeout_s` is told of as a timeout and left behind. Give a process pool for agents that hang.
-    `grader` answers rubrics. How long the agent took is the output's latency, where the output does not say itself.
+    Without an executor the cases run one after another in their own thread. A thread cannot be stopped: a case that
+    runs past `timeout_s` is reported as a timeout and abandoned. Give a process pool for agents that hang. `grader`
+    answers rubrics. The measured duration is the output's latency, unless the output gives one.
     """
     asked = tuple(specs)
     if isinstance(agent, Mapping):
@@ -430,7 +429,7 @@ def run_regression(
 
 
 def _work(agent: Agent, spec: RegressionTestSpec) -> tuple[Any, float]:
-    """What runs on the executor; on a process pool, in another process."""
+    """The work done on the executor, possibly in another process."""
     start = monotonic()
     answer = agent(spec)
     return answer, (monotonic() - start) * 1000
@@ -447,7 +446,7 @@ def _finished(spec: RegressionTestSpec, future: Future[Any], grader: RubricJudge
 
 
 def _utf8_text(text: str) -> str:
-    """Text that UTF-8 can hold: what an agent says of its crash may be anything."""
+    """Text that UTF-8 can encode: an agent's crash message may be anything."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -465,7 +464,7 @@ def _graded(spec: RegressionTestSpec, answer: Any, duration_ms: float | None, gr
 
 
 def _timed(output: Output, duration_ms: float | None) -> Output:
-    """The output with how long it took, where it does not say so itself."""
+    """The output with its measured latency, unless it gives one."""
     if duration_ms is None or (output.usage is not None and output.usage.latency_ms is not None):
         return output
     used = {} if output.usage is None else output.usage.to_wire()
@@ -498,7 +497,7 @@ class _PackFile(Record):
 
 
 class PackCase(NamedTuple):
-    """One case: what is asked, and the test of the answer."""
+    """One case: its prompt, and the test of the answer."""
 
     id: str
     spec: RegressionTestSpec
@@ -511,11 +510,11 @@ class Pack(NamedTuple):
     cases: tuple[PackCase, ...]
     repeats: int
     least: float | None
-    """The lower bound of the pass rate that a case must reach; every answer must pass where there is none."""
+    """Minimum for the lower bound of a case's pass rate; if None, every answer must pass."""
 
 
 def is_pack(data: Any) -> bool:
-    """Is this a file of cases, and not of constraints alone?"""
+    """True for a file of cases, rather than of constraints alone."""
     return isinstance(data, Mapping) and "cases" in data
 
 
@@ -524,7 +523,7 @@ def read_pack(text: str, rows: Rows | None = None) -> Pack:
 
 
 def parse_pack(data: Any, rows: Rows | None = None) -> Pack:
-    """Plain data to cases; raises `InvalidRecord` with everything that is wrong. `rows` reads a file of data."""
+    """Convert plain data to cases; raise `InvalidRecord` listing every error. `rows` reads a data file."""
     file = _PackFile.of_given(data, "not a pack file", hint="cases have id, prompt, vars, data and constraints")
     issues: list[Issue] = []
     found: dict[str, PackCase] = {}
@@ -539,7 +538,7 @@ def parse_pack(data: Any, rows: Rows | None = None) -> Pack:
             if made is not None:
                 found[id_] = made
     if issues:
-        known = dict.fromkeys(issues)  # what holds for every case is wrong once
+        known = dict.fromkeys(issues)  # report an error in the shared constraints once
         raise InvalidRecord("not a pack file", list(known), hint="each issue names its path")
     if len(found) > CASES_MAX:
         raise InvalidRecord("not a pack file", [Issue("$.cases", f"more than {CASES_MAX} cases", "too_many")])
@@ -547,7 +546,7 @@ def parse_pack(data: Any, rows: Rows | None = None) -> Pack:
 
 
 def _variables(case: _Case, path: str, rows: Rows | None, issues: list[Issue]) -> list[tuple[str, dict[str, Any]]]:
-    """The variables of a case; of each row, where it has data."""
+    """The variables of a case, one set per row if it has data."""
     own = dict(case.vars or {})
     if case.data is None:
         return [("", own)]
@@ -610,7 +609,7 @@ _NUMBERED = re.compile(r"\$\.constraints\[(\d+)\]")
 
 
 def _place(path: str, shared: int, case: str) -> str:
-    """Where a constraint stands in the file: among those of every case, or in its own."""
+    """Place of a constraint in the file: among the shared ones, or in its case."""
     found = _NUMBERED.match(path)
     if found is None or int(found[1]) < shared:
         return path
@@ -618,14 +617,14 @@ def _place(path: str, shared: int, case: str) -> str:
 
 
 class _Filler:
-    """Puts variables into texts; one that nobody gave is an issue at its place."""
+    """Substitutes variables into texts; an undefined one is an issue at its place."""
 
     def __init__(self, variables: Mapping[str, Any], issues: list[Issue]) -> None:
         self._variables = variables
         self._issues = issues
 
     def constraint(self, given: Any, path: str, registered: Mapping[str, Any]) -> Any:
-        """A constraint with its variables: a number stays one where the kind takes it, else it is text."""
+        """Substitute into a constraint: a number stays one if the kind takes it, else it becomes text."""
         known = len(self._issues)
         filled = self.value(given, path)
         if filled == given or len(self._issues) > known or _is_read(filled, registered):
@@ -643,7 +642,7 @@ class _Filler:
         return given
 
     def text(self, given: str, path: str, *, whole: bool = True) -> Any:
-        """A text with its variables; one that is a variable and nothing else is its value, be it a number or a list."""
+        """Substitute into a text; one that consists of a single variable becomes its value, even a number or a list."""
         alone = _VARIABLE.fullmatch(given.strip()) if whole else None
         if alone is not None:
             return self._named(alone[1], path)
@@ -676,7 +675,7 @@ _DIGITS = 4
 
 
 class PackResult(NamedTuple):
-    """What came of one case."""
+    """The result of one case."""
 
     id: str
     answers: tuple[CaseResult, ...]
@@ -688,7 +687,7 @@ class PackResult(NamedTuple):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Where the pass rate lies, at 95 %."""
+        """The 95 % confidence interval of the pass rate."""
         return tuple(wilson_bounds(self.passed, len(self.answers)))  # type: ignore[return-value]
 
     @property
@@ -697,7 +696,7 @@ class PackResult(NamedTuple):
 
     @property
     def words(self) -> str:
-        """Why answers did not pass, each reason once."""
+        """Reasons that answers failed, each once."""
         return "; ".join(dict.fromkeys(f"{each.status}: {each.message}" for each in self.answers if not each.ok))
 
     def to_dict(self) -> dict[str, Any]:
@@ -716,7 +715,7 @@ class PackResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PackReport:
-    """The results of a pack, in the order of its cases, and what a grader said."""
+    """The results of a pack, in the order of its cases, and the grader's judgements."""
 
     name: str
     results: tuple[PackResult, ...]
@@ -740,7 +739,9 @@ class PackReport:
         return canonical_bytes(self.to_dict()) + b"\n"
 
     def to_junit(self, since: PackDiff | None = None) -> bytes:
-        """A case fails that is not good; against a run before, one that was, and others are told as skipped."""
+        """JUnit XML. A case fails if it is not good; compared with an earlier run, only if it was good then, and others
+        are skipped.
+        """
         return to_junit(self.name, [_pack_junit_case(each, since) for each in self.results])
 
 
@@ -762,9 +763,9 @@ def run_pack(
     executor: Executor | None = None,
     timeout_s: float | None = None,
 ) -> PackReport:
-    """Every case on the agent, which is called with its test (`prompt`, `test_id`, and `vars` as an extra field).
+    """Run every case on the agent, which is called with its test (`prompt`, `test_id`, and `vars` as an extra field).
 
-    Or on outputs that are there already: for each case's id a list of them, one for each time that it was asked.
+    Alternatively, `agent` maps each case's id to a list of existing outputs, one per repetition.
     """
     session = None if grader is None else GradingSession(grading_of(grader))
     for case in pack.cases if session is None else ():
@@ -810,7 +811,7 @@ class _KeptCase(OpenRecord):
 
 
 class KeptPack(OpenRecord):
-    """What is read of the JSON of a run before."""
+    """The parts of an earlier run's JSON that are compared."""
 
     pack: Literal[1]
     cases: Items[_KeptCase]
@@ -821,7 +822,7 @@ def read_pack_report(data: Any, where: str) -> KeptPack:
 
 
 class PackDiff(NamedTuple):
-    """What changed since the run before, by the ids of cases."""
+    """Changes since an earlier run, by case id."""
 
     worse: tuple[str, ...]
     better: tuple[str, ...]

@@ -1,7 +1,7 @@
-"""One result of what was verified (RC-01, RC-02, RC-03, RC-17): layers into a verdict and an outcome, buckets.
+"""Combine the results of verification layers: verdict and outcome, score, reason codes, buckets.
 
-L1 (static checks) and the fact check speak the verdict, L3 (execution) speaks the outcome. A grader model, L2, is not
-asked here: its judgements route further work and decide nothing. Pure.
+L1 (static checks) and the fact check give the verdict, L3 (execution) the outcome. L2, a grader model, is not asked
+here: its judgements route further work and decide nothing. Pure.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NOTES_CHARS_MAX = 1000
 
 
 class Execution(NamedTuple):
-    """What running an output said: L3."""
+    """Result of running an output (L3)."""
 
     outcome: Outcome
     reason_codes: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ def compose_result(
     *,
     registry: Registry = DEFAULT_REGISTRY,
 ) -> VerifierResult:
-    """The result of the layers that were asked; one that was not asked proves nothing, and holds nothing against it."""
+    """Combine the layers that were asked; a layer that was not asked neither proves nor disproves anything."""
     verdicts: list[Verdict] = []
     if findings is not None:
         verdicts.append(verdict_of(findings))
@@ -50,7 +50,7 @@ def compose_result(
         verdicts.append(fact_verdict(facts))
     others = worst_verdict(verdicts) if verdicts else None
     if not verdicts and execution is not None and execution.outcome == "UNKNOWN":
-        verdicts.append("PARTIAL")  # the one layer that was asked did not decide: that is no pass
+        verdicts.append("PARTIAL")  # the only layer asked did not decide: that is no pass
     verdict, outcome = compose_layers(verdicts, None if execution is None else execution.outcome)
     keys = tuple(dict.fromkeys(registry.check_key(each.key) for each in findings or () if not each.ok))
     reasons = _reason_codes(findings, facts, execution, registry)
@@ -82,7 +82,7 @@ def _score(
     facts: FGFCReport | None,
     execution: Execution | None,
 ) -> float:
-    """Where facts were checked, the chance that they hold, unless the form or the execution scores less."""
+    """Return the chance that the facts hold if they were checked, capped by the scores of form and execution."""
     if facts is None:
         return score_of(verdict, outcome)
     others = [] if findings is None else [verdict_of(findings)]
@@ -93,14 +93,14 @@ def _score(
 def verify_static(
     output: Output, constraints: Iterable[Constraint], *, registry: Registry = DEFAULT_REGISTRY
 ) -> VerifierResult:
-    """Constraints on an output, L1 alone: without execution the outcome is UNKNOWN."""
+    """Check constraints alone (L1): without execution the outcome is UNKNOWN."""
     return compose_result(evaluate(output, constraints), registry=registry)
 
 
 def _reason_codes(
     findings: Sequence[Finding] | None, facts: FGFCReport | None, execution: Execution | None, registry: Registry
 ) -> tuple[str, ...]:
-    """At most three: what execution says first, then facts, then form."""
+    """At most three: execution first, then facts, then form."""
     codes = [
         *(execution.reason_codes if execution is not None else ()),
         *(fact_reason_codes(facts) if facts is not None else ()),
@@ -140,13 +140,13 @@ _SEVERITY: dict[Verdict, int] = {"PASS": 0, "PARTIAL": 1, "FAIL": 2}
 
 
 def is_pass(verdict: str, outcome: str) -> bool:
-    """RC-01, and the only place where it is written: nothing is a PASS whose outcome is known to be wrong."""
+    """Return whether a result passes, defined only here: a known wrong outcome is never a PASS."""
     return verdict == "PASS" and outcome != "FAIL"
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """What a result scores that was given no score of its own."""
+    """Default scores of results without a score of their own."""
 
     pass_ok: float = 1.0
     pass_unknown: float = 0.6
@@ -166,16 +166,16 @@ def score_of(verdict: str, outcome: str, scores: Scores = DEFAULT_SCORES) -> flo
 
 
 def worst_verdict(verdicts: Iterable[Verdict]) -> Verdict:
-    """The worst verdict of several checks; of none, PASS: nothing was held against it."""
+    """The worst verdict of several checks; PASS if there are none."""
     return max(verdicts, key=_SEVERITY.__getitem__, default="PASS")
 
 
 def compose_layers(verdicts: Iterable[Verdict], execution: Outcome | None = None) -> tuple[Verdict, Outcome]:
-    """The verdict and the outcome of a verification.
+    """Combine layers into a verdict and an outcome.
 
-    `verdicts` are those of L1 and of the fact check; `execution` is the word of L3, None where nothing was run. Without
-    L3 the outcome is UNKNOWN, whatever the verdict: a broken format does not say that the answer is wrong. A failed
-    execution fails the verdict as well.
+    `verdicts` are those of L1 and of the fact check; `execution` is the outcome of L3, None if nothing was run. Without
+    L3 the outcome is UNKNOWN, whatever the verdict: a broken format does not prove the answer wrong. A failed execution
+    also fails the verdict.
     """
     verdict = worst_verdict(verdicts)
     if execution is None:
@@ -184,13 +184,13 @@ def compose_layers(verdicts: Iterable[Verdict], execution: Outcome | None = None
 
 
 UNRUN = "exec_unavailable"
-"""The reason code of what never ran, or could not be looked at: it has not failed, and counts for nothing."""
+"""Reason code of a run that never ran or could not be judged: it has not failed, and counts for nothing."""
 UNJUDGED: tuple[Verdict, Outcome] = ("PARTIAL", "UNKNOWN")
-"""The verdict and outcome of such a run."""
+"""Verdict and outcome of such a run."""
 
 
 def says_nothing(verdict: str, outcome: str, reason_codes: Collection[str] | None) -> bool:
-    """A verifier that could not do its work neither passed the run nor failed it."""
+    """True if a verifier could not do its work, so that the run neither passed nor failed."""
     return (verdict, outcome) == UNJUDGED and UNRUN in (reason_codes or ())
 
 
@@ -202,14 +202,14 @@ _UNNAMED: JudgeKind = "in_process"
 
 
 def judge_block(kind: JudgeKind, others: Verdict | None) -> dict[str, Any]:
-    """What a result says of its judge: the kind, and the verdict of the other layers, if any was asked."""
+    """Judge block of a result: the kind, and the other layers' verdict if any was asked."""
     return {"kind": kind} if others is None else {"kind": kind, "others": others}
 
 
 def judge_of(result: VerifierResult) -> str | None:
-    """The kind of judge that ran the output; None where nothing was run, or a verifier of the caller's spoke.
+    """The kind of judge that ran the output; None if nothing was run, or the caller's verifier decided.
 
-    A result of ours that was run and names no judge was made when every suite shared a process with the code.
+    An older result that was run but names no judge dates from when every suite shared a process with the code.
     """
     block = _block(result)
     kind = block.get("kind")
@@ -224,16 +224,16 @@ def _block(result: VerifierResult) -> dict[str, Any]:
 
 
 class Taught(NamedTuple):
-    """A result as learning reads it."""
+    """A result in the form that learning reads."""
 
     result: VerifierResult
     judge: str | None = None
     set_aside: Outcome | None = None
-    """What execution said and nothing is learnt from."""
+    """Outcome of execution that is not learned from."""
 
 
 def taught_by(result: VerifierResult, kinds: Collection[str]) -> Taught:
-    """The result, without the word of a judge whose kind may not teach."""
+    """Reduce the result for learning, dropping a judge whose kind may not teach."""
     judge = judge_of(result)
     if judge is None or judge in kinds or result.outcome == "UNKNOWN":
         return Taught(result, judge)
@@ -257,12 +257,12 @@ def taught_by(result: VerifierResult, kinds: Collection[str]) -> Taught:
 # -- failing by form -----------------------------------------------------------------------------------
 
 _FORM_KEYS = ("FORMAT:", "SCHEMA:", "POLICY:")
-"""Constraints about how an answer stands there, not about whether it is right."""
+"""Constraints about an answer's form, not its correctness."""
 _FORM_CODES = frozenset({"format_leak", "truncation_or_cutoff"})
 
 
 def broken_forms(violated: Iterable[str], reason_codes: Iterable[str]) -> list[str]:
-    """The constraints and reason codes held against an answer that are about its form."""
+    """Violated constraints and reason codes that are about the answer's form."""
     return [
         *(key for key in violated if key.startswith(_FORM_KEYS)),
         *(code for code in reason_codes if code in _FORM_CODES),
@@ -270,7 +270,9 @@ def broken_forms(violated: Iterable[str], reason_codes: Iterable[str]) -> list[s
 
 
 def fails_by_form(verdict: str, violated: Iterable[str], reason_codes: Iterable[str]) -> bool:
-    """A FAIL on format or policy: the same answer, put right, may pass; more attempts would break the same thing."""
+    """True for a FAIL on format or policy: the same answer, corrected, may pass, while more attempts would repeat the
+    violation.
+    """
     return verdict == "FAIL" and bool(broken_forms(violated, reason_codes))
 
 
@@ -278,7 +280,7 @@ def fails_by_form(verdict: str, violated: Iterable[str], reason_codes: Iterable[
 
 
 def failure_cluster_id(stage: str, constraints: Iterable[str], reasons: Iterable[str]) -> str:
-    """Deterministic, and indifferent to order and repetition."""
+    """A deterministic id, independent of order and repetition."""
     return short_id("fc", [stage, sorted(set(constraints)), sorted(set(reasons))])
 
 
@@ -301,7 +303,7 @@ class Bucket(NamedTuple):
 
 
 def bucket_key(impact: Level, domain: str, clarity: Level) -> str:
-    """The one way to write a bucket. A domain may be any text: what would break the key is percent-escaped."""
+    """Format a bucket key. A domain may be any text: characters that would break the key are percent-escaped."""
     if impact not in _LEVELS or clarity not in _LEVELS:
         wrong = impact if impact not in _LEVELS else clarity
         raise InvalidInput(f"{wrong!r} is not a level", hint=f"one of {', '.join(_LEVELS)}")
@@ -310,7 +312,7 @@ def bucket_key(impact: Level, domain: str, clarity: Level) -> str:
 
 
 def parse_bucket_key(key: str) -> Bucket:
-    """`bucket_key` backwards; raises `InvalidInput` for anything it would not have written."""
+    """Parse a key made by `bucket_key`; raise `InvalidInput` for anything else."""
     found = _BUCKET_KEY.fullmatch(key)
     if found is not None:
         level, name, clarity = found.groups()
@@ -339,7 +341,7 @@ _CODES_MAX = 3
 
 
 def fact_reason_codes(report: FGFCReport) -> tuple[str, ...]:
-    """At most three, those of refuted units first, then the commonest; none where everything is supported."""
+    """At most three codes, those of refuted units first, then the commonest; none if everything is supported."""
     if not report.units:
         return ("insufficient_evidence",)
     refuted: Counter[str] = Counter()
@@ -354,23 +356,23 @@ def fact_reason_codes(report: FGFCReport) -> tuple[str, ...]:
 
 
 def fact_verdict(report: FGFCReport) -> Verdict:
-    """FAIL where a unit is refuted, PARTIAL where one has no evidence or nothing was said, else PASS."""
+    """FAIL if a unit is refuted, PARTIAL if one lacks evidence or there are no units, else PASS."""
     verdicts = {unit.verdict for unit in report.units or ()} or {"NOT_ENOUGH_INFO"}
     return "FAIL" if "REFUTED" in verdicts else "PARTIAL" if "NOT_ENOUGH_INFO" in verdicts else "PASS"
 
 
 def fact_score(report: FGFCReport) -> float:
-    """The chance that the documents support the whole output, 0 to 1: `VerifierResult.score`, confidence in packs."""
+    """Chance that the documents support the whole output, 0 to 1: `VerifierResult.score`, confidence in packs."""
     return _support_of(report.overall)
 
 
 def unit_score(unit: FGFCUnit) -> float:
-    """The chance that the documents support a unit, 0 to 1: at least one half if it is SUPPORTED, else at most."""
+    """Chance that the documents support a unit, 0 to 1: at least one half if it is SUPPORTED, else at most."""
     return _support_of(unit)
 
 
 def agree(score: float, verdict: str | None) -> float:
-    """A score that stands on the side of one half that its verdict says."""
+    """Clamp a score to the side of one half that agrees with its verdict."""
     return max(0.5, score) if verdict == "SUPPORTED" else min(0.5, score)
 
 

@@ -1,8 +1,7 @@
-"""The registered words of a verifier (RC-02): constraint keys `PREFIX:SUB[:DETAIL]` and reason codes.
+"""Registered vocabulary of verifiers: constraint keys `PREFIX:SUB[:DETAIL]` and reason codes.
 
-A registry is a value. `constraints.DEFAULT_REGISTRY` holds the words of every kind of constraint; `with_key`
-and `with_reason` give a larger one. Open to registration, closed to typing errors: a key or code that is not registered
-is refused, with the nearest one that is.
+A registry is a value. `constraints.DEFAULT_REGISTRY` covers every kind of constraint; `with_key` and `with_reason`
+return a larger one. Unregistered keys and codes are refused, with the nearest registered one as a hint.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ FAILURE_KINDS = (
     "distribution_shift",
     "adversarial_prompting",
 )
-"""What a rule may be predicted to fail by."""
+"""Failures that a rule may predict."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyEntry:
-    """A registered `PREFIX:SUB`: what it says, and whether a detail follows."""
+    """A registered `PREFIX:SUB`: its description, and whether a detail follows."""
 
     says: str
     detail: Detail = "none"
@@ -46,7 +45,7 @@ class KeyEntry:
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """What may stand in `violated_constraints` and `reason_codes`."""
+    """Allowed values of `violated_constraints` and `reason_codes`."""
 
     keys: Mapping[str, KeyEntry]
     reasons: Mapping[str, str]
@@ -56,7 +55,7 @@ class Registry:
         return tuple(dict.fromkeys(key.partition(":")[0] for key in self.keys))
 
     def with_key(self, key: str, says: str, detail: Detail = "none") -> Registry:
-        """This registry and one key `PREFIX:SUB` more; its prefix may be a new one."""
+        """Return a registry with one more key `PREFIX:SUB`; its prefix may be new."""
         found = _KEY.fullmatch(key)
         if found is None or found[3] is not None:
             raise InvalidInput(f"{key!r} cannot be registered", hint="PREFIX:SUB, such as STYLE:PASSIVE_VOICE")
@@ -70,7 +69,7 @@ class Registry:
         return replace(self, reasons=MappingProxyType({**self.reasons, code: says}))
 
     def check_key(self, key: str, path: str | None = None) -> str:
-        """The key itself, if it is registered and its detail is as registered."""
+        """Return the key if it is registered and its detail is valid."""
         found = _KEY.fullmatch(key)
         base = f"{found[1]}:{found[2]}" if found else key
         entry = self.keys.get(base)
@@ -90,7 +89,7 @@ class Registry:
 
 
 def detail_of(name: str) -> str:
-    """A name as the DETAIL of a key. One that no key may hold is cleaned, and told apart by its digest."""
+    """Format a name as the DETAIL of a key; invalid names are cleaned and made unique by a digest."""
     plain = _UNSAFE.sub("_", name).lstrip("_.-/")[:96]
     if plain and plain == name:
         return name

@@ -1,4 +1,4 @@
-"""Verifying an output: constraints, facts against evidence, execution in a sandbox; the result is kept with the run."""
+"""Verify an output: constraints, facts against evidence, execution in a sandbox; store the result with the run."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ __all__ = [
 ]
 
 OUTPUT_FILE = "output.txt"
-"""Where the sandbox finds an output that is not given as files."""
+"""File name of an output in the sandbox, if it is not given as files."""
 LINE_CHARS_MAX = 200
-"""Of what a run said at its end."""
+"""Maximum length of the last line of a run's output."""
 
 
 class Verified(NamedTuple):
-    """A result, and what an execution did."""
+    """A result, and the record of an execution."""
 
     result: VerifierResult
     ran: HarnessResult | None
@@ -71,10 +71,10 @@ def verify_output(
     stated: str | None = None,
     grader: Any = None,
 ) -> Verified:
-    """What every layer that is asked says of an output, as one result. Keeps nothing.
+    """Run every requested layer on an output and combine them into one result. Stores nothing.
 
-    `stated` is what the output says without the marks by which it cites, where that is known: a mark is no figure.
-    `grader` is a grader, or a `Grading` that says what it may do.
+    `stated` is the output's text without its citation marks, if known, as a mark is not a figure. `grader` is a grader,
+    or a `Grading` with its policy.
     """
     session = None if grader is None else _session(grader, policy)
     ran: HarnessResult | None = None
@@ -120,12 +120,12 @@ def _session(grader: Any, policy: Policy) -> GradingSession:
 
 
 def _cleaner(policy: Policy) -> Callable[[str], str]:
-    """What takes secrets out of a text, where the policy wants it (LG-10)."""
+    """Return a function that redacts secrets from a text, if the policy asks for it."""
     return (lambda text: redact_text(text, Counter())) if policy.ledger.redact_secrets else str
 
 
 def _last_line(ran: HarnessResult, policy: Policy) -> str | None:
-    """What the last run said at its end, where it did not pass."""
+    """Last line of the last run's output, if it did not pass."""
     if ran.outcome == "OK" or not ran.seen:
         return None
     lines = [line.strip() for line in f"{ran.seen[-1].stdout}\n{ran.seen[-1].stderr}".splitlines() if line.strip()]
@@ -137,7 +137,7 @@ def _last_line(ran: HarnessResult, policy: Policy) -> str | None:
 
 
 def _as_kept(documents: Sequence[SourceText], policy: Policy) -> Sequence[SourceText]:
-    """Documents as the ledger would keep them (LG-10): reasons and quotes repeat what they say."""
+    """Redact documents as the ledger would: reasons and quotes repeat their text."""
     if not policy.ledger.redact_secrets:
         return documents
     found: Counter[str] = Counter()
@@ -147,7 +147,7 @@ def _as_kept(documents: Sequence[SourceText], policy: Policy) -> Sequence[Source
 def _without_secrets(
     text: str, findings: list[Finding] | None, facts: FGFCReport | None
 ) -> tuple[list[Finding] | None, FGFCReport | None]:
-    """What was found, without the secrets of the output (LG-10), whole or in parts: reasons quote single words."""
+    """Findings without the output's secrets, whole or in part: reasons quote single words."""
     found: Counter[str] = Counter()
     clean = redact_text(text, found)
     if findings is not None:
@@ -159,7 +159,7 @@ def _without_secrets(
 
 
 def _silenced(unit: FGFCUnit) -> FGFCUnit:
-    """A unit that holds a secret, or a part of one: its verdict, and no word of it."""
+    """A unit with a secret, reduced to its verdict without any text."""
     hidden = {"text": "[redacted:secret]", "justification": "it holds a secret, so no reason is told"}
     return unit.model_copy(update={**hidden, "correction": None})
 
@@ -167,9 +167,9 @@ def _silenced(unit: FGFCUnit) -> FGFCUnit:
 def keep_result(
     writer: Writer, verified: Verified, output: Output, event: str | None, evidence: Sequence[Pointer]
 ) -> VerifierResult:
-    """Write a result into the run's ledger, joined to the event it judges and to the evidence that it quotes.
+    """Write a result to the run's ledger, linked to the event it judges and the evidence it quotes.
 
-    Of an execution, what it did in the sandbox is kept as well (RC-25): digests and figures, no text.
+    For an execution, the sandbox trace is stored as well: digests and figures, no text.
     """
     id_ = writer.ctx.ids.new("vrf")
 
@@ -192,7 +192,7 @@ def keep_result(
 
 
 def _check_judged(reader: Reader, writer: Writer, output: Output, judged: Sequence[str]) -> None:
-    """A result is of the event it names: that must be what was judged."""
+    """Check that the event a result names is the one that was judged."""
     for event in judged:
         if content_in(reader, writer.scope.tenant_id, event, writer.scope.user_id) != cleaned(writer.ctx, output.text):
             raise InvalidInput(
@@ -203,20 +203,20 @@ def _check_judged(reader: Reader, writer: Writer, output: Output, judged: Sequen
 
 
 def page_results(ctx: Context, scope: Scope, asked: ListQuery) -> Iterator[Placed[VerifierResult]]:
-    """The results kept with a run, a page at a time."""
+    """The results stored with a run, a page at a time."""
 
     def made(item: Item) -> VerifierResult | None:
         return VerifierResult.from_wire(item.plain()["result"]) if item.user_id == scope.user_id else None
 
     run = ctx.engine.read(scope.tenant_id, lambda reader: latest(reader, scope.run_id))
     if run is None or run.user_id != scope.user_id:
-        return iter(())  # the results of another's run are not even looked at (LG-02)
+        return iter(())  # results of another user's run are never read
     read = read_listed("verification", scope.run_id, each_made(made), asked)
     return seek(ctx, scope.tenant_id, read, asked)
 
 
 def stated_in(ctx: Context, scope: Scope, output: Output, event: Any) -> str:
-    """What an output says, without the marks that name evidence of the build it was observed with, where it was."""
+    """The output's text without the marks of its build's evidence, if it was observed with a build."""
     if event is None:
         return output.text
     named = text_of(event, "$.event")
@@ -229,7 +229,7 @@ def stated_in(ctx: Context, scope: Scope, output: Output, event: Any) -> str:
 
 
 def constraints_of(given: Any) -> ConstraintSet | None:
-    """Constraints as records, as plain data, or as a YAML text."""
+    """Constraints from records, plain data or a YAML text."""
     if given is None or isinstance(given, ConstraintSet):
         return given
     return read_constraints(given) if isinstance(given, str) else parse_constraints(given)
@@ -238,7 +238,7 @@ def constraints_of(given: Any) -> ConstraintSet | None:
 def documents_of(
     ctx: Context, scope: Scope, documents: Iterable[Any] | None, evidence: Sequence[Pointer]
 ) -> list[SourceText] | None:
-    """Documents as text, and evidence of the ledger by its pointers; None where neither is given."""
+    """Documents as text, and ledger evidence by its pointers; None if neither is given."""
     if documents is None and not evidence:
         return None
     if isinstance(documents, str | bytes | Mapping) or not isinstance(documents or (), Iterable):

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import {
   Forbidden, IdempotencyMismatch, InvalidInput, Muniment, MunimentError, NotFound, RateLimited, Unauthorized,
 } from "@muniment/client";
-import { all, counted, KEY, opened, said, SLOW_KEY, URL_ } from "./room.mjs";
+import { all, CONTROL, counted, KEY, opened, said, SLOW_KEY, URL_ } from "./room.mjs";
 
 const WORDS = "Ich zog nach Köln 🚀 — मैं 東京 ‏שלום e\u0301 \u2028 end";
 
@@ -56,24 +56,23 @@ test("a list of messages is recorded as it grows", async () => {
   assert.deepEqual(await said(user), ["I am called Ana.", "Hello, Ana.", "And you?"]);
 });
 
-test("messages are those that the server makes of a build, in every form", async () => {
-  const { m, user } = opened();
+test("messages are those that the library makes of a build, in every form", async () => {
+  const { user } = opened();
   const run = user.run({ session_id: "s1", objective: `eat 🍜 ${WORDS}` });
   const unasked = await run.compose("responder", { query: "What is my name?" });
   await run.observe("user", `I moved to Berlin. ${WORDS}`);
   const asked = [await run.compose("responder", { query: "Where did I move?" }), await run.compose("planner", { query: "go" })];
   const later = user.run();
   const nothing = [await later.compose("responder", { query: "Which boat do I own?" }), await later.compose("tool")];
-  const template = "/v1/tenants/{tenant_id}/users/{user_id}/builds/{build_id}/messages";
+  const made = async (given) => (await fetch(`${CONTROL}/messages?${new URLSearchParams(given)}`)).json();
   for (const build of [unasked, ...asked, ...nothing]) {
     for (const bits of [0, 1, 2, 3, 4, 5, 6, 7]) {
       const [include_query, cite, cache] = [1, 2, 4].map((bit) => (bits & bit) !== 0);
-      const path = { ...user.path, build_id: build.id };
       const options = { includeQuery: include_query, cite };
-      const openai = await m.request(template, "get", { path, query: { style: "openai", include_query, cite } });
-      assert.deepEqual(build.toOpenAI(options), openai.items ?? openai);
-      const anthropic = await m.request(template, "get", { path, query: { style: "anthropic", include_query, cite, cache } });
-      assert.deepEqual(build.toAnthropic({ ...options, cache }), anthropic.items ?? anthropic);
+      const openai = await made({ build: build.id, style: "openai", include_query, cite });
+      assert.deepEqual(build.toOpenAI(options), openai);
+      const anthropic = await made({ build: build.id, style: "anthropic", include_query, cite, cache });
+      assert.deepEqual(build.toAnthropic({ ...options, cache }), anthropic);
     }
   }
 });

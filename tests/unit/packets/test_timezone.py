@@ -41,6 +41,22 @@ def test_a_time_without_an_offset_is_one_of_the_zone() -> None:
         assert event.ts == "2026-05-01T22:30:00.000000Z"
 
 
+@pytest.mark.parametrize(
+    ("timezone", "given", "shown"),
+    [
+        (None, "2026-05-01T09:30:00+02:00", "2026-05-01T09:30:00.000000+02:00"),
+        (None, "2026-05-01T09:30:00Z", "2026-05-01T09:30:00.000000Z"),
+        ("America/New_York", "2026-05-01T09:30:00+05:30", "2026-05-01T09:30:00.000000+05:30"),
+        ("America/New_York", "2026-12-01T09:30:00Z", "2026-12-01T04:30:00.000000-05:00"),
+    ],
+)
+def test_an_entry_shows_its_time_with_the_offset_that_was_given(timezone: str | None, given: str, shown: str) -> None:
+    with muniment.open(":memory:", timezone=timezone) as mem:
+        event = mem.run(user_id="ana", session_id="s").observe("user", "Good morning.", ts=given)
+        assert event.local_ts == shown
+        assert mem.ledger.get(event.id).local_ts == shown
+
+
 def test_what_is_said_now_has_the_day_of_the_zone() -> None:
     with muniment.open(":memory:", timezone="Europe/Berlin", clock=lambda: LATE) as mem:
         mem.run(user_id="ana", session_id="s").observe("user", "I moved the piano myself.")
@@ -82,3 +98,11 @@ def test_what_is_no_time_zone_is_refused(timezone: object) -> None:
         muniment.open(":memory:", timezone=timezone)  # type: ignore[arg-type]
     assert caught.value.path == "$.timezone"
     assert caught.value.hint
+
+
+def test_what_is_loaded_in_bulk_has_the_days_of_the_zone() -> None:
+    with muniment.open(":memory:", timezone="Asia/Tokyo") as mem:
+        content = "I moved the piano myself."
+        mem.store.load([{"user_id": "ana", "session_id": "s", "role": "user", "content": content, "ts": str(LATE)}])
+        text = mem.run(user_id="ana", session_id="t").compose("responder", query="Who moved the piano?").text
+        assert f"2 May 2026:\n[1] user: {content}" in text

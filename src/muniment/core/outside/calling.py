@@ -1,4 +1,4 @@
-"""Functions of the caller's, called so that what they raise is an outcome, and what hangs is left behind."""
+"""Calls of caller-supplied functions: exceptions become outcomes, and calls that hang are abandoned."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _LOOK_SECONDS = 0.05
 
 
 def outcome_of(call: Callable[[], Any], timeout_s: float | None = None) -> Future[Any]:
-    """What a call answers or raises, as a value; what is meant to stop the program goes on its way.
+    """Return a call's result or exception as a value; exceptions meant to stop the program propagate.
 
-    What can be awaited is awaited, in a loop of the call's own thread. A call that takes longer than it may is left
-    behind, and its answer is not done.
+    Awaitables are awaited, in a loop of the call's own thread. A call that exceeds its time is abandoned, and its
+    outcome is that it did not finish.
     """
     answer = ThreadEach().submit(settled, call)
     wait([answer], timeout_s)
@@ -28,14 +28,14 @@ def outcome_of(call: Callable[[], Any], timeout_s: float | None = None) -> Futur
 
 
 def stop_if_told(answer: Future[Any]) -> None:
-    """Raise what is meant to stop the program: it is nobody's outcome."""
+    """Raise an exception meant to stop the program, which is never an outcome."""
     error = None if answer.cancelled() else answer.exception()
     if error is not None and not isinstance(error, Exception):
         raise error
 
 
 def caught(call: Callable[[], Any]) -> Future[Any]:
-    """`outcome_of` in the caller's own thread, without end if the call is."""
+    """Run `outcome_of` in the caller's own thread, without a time limit."""
     answer: Future[Any] = Future()
     with _Caught(answer):
         answer.set_result(settled(call))
@@ -44,7 +44,7 @@ def caught(call: Callable[[], Any]) -> Future[Any]:
 
 
 def settled(call: Callable[[], Any]) -> Any:
-    """What a call answers, awaited where it can be."""
+    """Return a call's result, awaited where possible."""
     answer = call()
     if not isawaitable(answer):
         return answer
@@ -57,7 +57,9 @@ def settled(call: Callable[[], Any]) -> Any:
 
 
 class ThreadEach(Executor):
-    """Each call in a thread of its own that does not keep the program from ending: one that hangs holds up nothing."""
+    """Runs each call in its own daemon thread, so that one that hangs blocks neither other calls nor the program's
+    exit.
+    """
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         answer: Future[Any] = Future()
@@ -72,7 +74,7 @@ def _fill(answer: Future[Any], fn: Callable[..., Any], args: Sequence[Any], kwar
 
 
 class _Caught:
-    """Whatever is raised within becomes what the answer raises."""
+    """Converts any exception raised within into an outcome."""
 
     def __init__(self, answer: Future[Any]) -> None:
         self._answer = answer
@@ -87,7 +89,7 @@ class _Caught:
 
 
 def submitted(executor: Executor, fn: Callable[..., Any], *args: Any) -> Future[Any]:
-    """A call on its way; where the executor takes no more (a worker died), that is what came of the call."""
+    """Submit a call; if the executor refuses it (a worker died), that is its outcome."""
     try:
         return executor.submit(fn, *args)
     except RuntimeError as error:
@@ -97,18 +99,18 @@ def submitted(executor: Executor, fn: Callable[..., Any], *args: Any) -> Future[
 
 
 class Late(NamedTuple):
-    """A call that was given up."""
+    """A call that was abandoned."""
 
     words: str
     ran: bool
-    """It is at fault itself; else it never had its turn."""
+    """True if the call itself is at fault; otherwise it never started."""
 
 
 def wait_for(futures: Sequence[Future[Any]], timeout_s: float | None) -> dict[int, Late]:
-    """Wait for all; the numbers of those that took too long, with what to say of them.
+    """Wait for all; returns the numbers of those that took too long, with a message for each.
 
-    A call's time begins when it is seen to run. Where none is seen to run and nothing ends for as long again, the rest
-    are given up: the late ones hold every worker, or the executor does not tell what runs.
+    A call's time begins when it is seen to run. Where none is seen to run and nothing ends for the same time again, the
+    rest are abandoned: the late ones hold every worker, or the executor does not report what runs.
     """
     if timeout_s is None:
         wait(futures)

@@ -1,6 +1,6 @@
 """HTTP clients: bounded requests to pages that others name, and OpenAI-compatible servers of chat models.
 
-A request has one deadline for its whole length and a limit on the bytes of its answer.
+A request has one overall deadline and a limit on the bytes of its response.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 def is_public(address: str) -> bool:
-    """May anybody reach it: neither loopback, private, link-local, multicast nor reserved, in whatever wrapping?
+    """Return whether an address is public: neither loopback, private, link-local, multicast nor reserved.
 
-    An IPv6 address that stands for an IPv4 one (mapped, 6to4, NAT64) is what that one is.
+    An IPv6 address that wraps an IPv4 one (mapped, 6to4, NAT64) is judged by the latter.
     """
     where = ip_address(address.partition("%")[0])
     if isinstance(where, IPv6Address):
@@ -57,11 +57,11 @@ _PART_BYTES = 1 << 16
 
 
 class BodyTooLarge(HTTPException):
-    """An answer over the limit that was set for it."""
+    """A response over its size limit."""
 
 
 class Address(NamedTuple):
-    """Where a socket connects to."""
+    """An address a socket connects to."""
 
     family: int
     place: tuple[Any, ...]
@@ -72,7 +72,7 @@ class Address(NamedTuple):
 
 
 def read_body(answer: HTTPResponse, bytes_max: int, deadline_s: float) -> bytes:
-    """The whole body, however slowly it drips, up to the limit and the deadline (of `time.monotonic`)."""
+    """Read the whole body, however slowly it arrives, up to the limit and the deadline (of `time.monotonic`)."""
     parts: list[bytes] = []
     size = 0
     while part := answer.read1(_PART_BYTES):
@@ -88,13 +88,13 @@ def read_body(answer: HTTPResponse, bytes_max: int, deadline_s: float) -> bytes:
 
 
 def look_up(host: str, port: int) -> list[Address]:
-    """The addresses of a host, as the system knows them."""
+    """Return the addresses of a host from the system's resolver."""
     found = socket.getaddrinfo(host.encode("ascii"), port, type=socket.SOCK_STREAM)
     return [Address(family, place) for family, _, _, _, place in found]
 
 
 def in_time(call: Callable[[], T], deadline_s: float) -> T:
-    """The result of a call that cannot be told to hurry: where it is late, its thread is left to itself."""
+    """Return the result of a call without a timeout of its own: if it is late, its thread is abandoned."""
     made: Future[T] = Future()
 
     def run() -> None:
@@ -111,7 +111,7 @@ def in_time(call: Callable[[], T], deadline_s: float) -> T:
 def get(
     url: str, addresses: Sequence[Address], headers: Mapping[str, str], deadline_s: float, tls: ssl.SSLContext | None
 ) -> Iterator[HTTPResponse]:
-    """Ask the first address that can be reached for what `fetchable_url` made, over TLS where `tls` is given."""
+    """Request a URL made by `fetchable_url` from the first reachable address, over TLS where `tls` is given."""
     with ask("GET", url, addresses, headers, deadline_s, tls) as answer:
         yield answer
 
@@ -126,7 +126,7 @@ def ask(
     tls: ssl.SSLContext | None,
     body: bytes | None = None,
 ) -> Iterator[HTTPResponse]:
-    """`get` with any method, and a body where one is given."""
+    """Like `get` with any method, and an optional body."""
     target = urlsplit(url)
     host = target.hostname or ""
     with closing(_connect(addresses, deadline_s)) as plain:
@@ -149,7 +149,7 @@ def _left(deadline_s: float) -> float:
 
 
 def _connect(addresses: Sequence[Address], deadline_s: float) -> socket.socket:
-    """Each address has its share of the time that is left, so that a silent one does not take all of it."""
+    """Connect, giving each address a share of the remaining time, so that a silent one does not use all of it."""
     problem: OSError = OSError("the host has no address")
     for index, address in enumerate(addresses):
         opened = socket.socket(address.family, socket.SOCK_STREAM)
@@ -165,7 +165,7 @@ def _connect(addresses: Sequence[Address], deadline_s: float) -> socket.socket:
 
 
 class _TimedSocket:
-    """The part of a socket that `HTTPConnection` uses, with a deadline; whoever opened the real socket closes it."""
+    """The part of a socket that `HTTPConnection` uses, with a deadline; the opener of the real socket closes it."""
 
     def __init__(self, real: socket.socket, deadline_s: float) -> None:
         self._real = real
@@ -179,7 +179,7 @@ class _TimedSocket:
         return io.BufferedReader(_TimedStream(self._real, self._deadline_s))
 
     def close(self) -> None:
-        """Nothing: what was received is still to be read."""
+        """Do nothing: the response is still to be read."""
 
 
 class _TimedStream(io.RawIOBase):
@@ -204,17 +204,17 @@ _RETRY_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 class Failures(NamedTuple):
-    """What goes wrong, in the words and types of whom it is for."""
+    """Error messages and types for one kind of client."""
 
     client: str
-    """What calls the server, such as "an embedder"."""
+    """Name of the client, such as "an embedder"."""
     server: str
-    """What the server is called, such as "the embedding server"."""
+    """Name of the server, such as "the embedding server"."""
     unreachable: type[MunimentError]
     refused: type[MunimentError]
     malformed: type[MunimentError]
     way_out: str
-    """What to do when it cannot be reached."""
+    """Advice for when it cannot be reached."""
     address_hint: str
 
 
@@ -246,7 +246,7 @@ class OpenAiServer:
         self._opener: OpenerDirector = build_opener(_NoRedirects)
 
     def post(self, body: bytes, *, attempts_max: int | None = None) -> bytes:
-        """What the server answers; `attempts_max` where it is to be other than for the rest."""
+        """Return the server's response; `attempts_max` overrides the default."""
         attempts = self._attempts_max if attempts_max is None else max(1, attempts_max)
         asked_s: float | None = None
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
@@ -287,7 +287,7 @@ class OpenAiServer:
             raise self._failures.malformed(said) from error
 
     def _refusal(self, error: HTTPError) -> MunimentError:
-        """What the server says is shown in part: it may repeat the text, never the key."""
+        """Return the error for a refusal, with part of the server's text: it may repeat the input, never the key."""
         try:
             said = error.read(2_000).decode("utf-8", "replace")
         except (OSError, HTTPException):
@@ -316,7 +316,7 @@ def _checked_url(base_url: str, failures: Failures) -> str:
 
 
 def _retry_after(error: HTTPError) -> float | None:
-    """The seconds that the server asks for, within reason; dates are not read."""
+    """Return the seconds that the server asks for, within reason; dates are not read."""
     asked = (error.headers.get("Retry-After") or "").strip()
     return min(float(asked), _RETRY_AFTER_S_MAX) if asked.isascii() and asked.isdigit() else None
 
@@ -336,23 +336,23 @@ MODEL_FAILURES = Failures(
 
 
 class ChatAnswer(NamedTuple):
-    """What a model answered, and what the call took where its server counts."""
+    """A model's answer, and its token usage where the server counts."""
 
     text: str
     is_cut: bool = False
-    """Whether it ends where it may be no longer."""
+    """True if the answer was cut off at its length limit."""
     tokens_in: int | None = None
     tokens_out: int | None = None
 
     @property
     def usage(self) -> dict[str, int]:
-        """The tokens that its server counted."""
+        """Return the tokens that its server counted."""
         counts = {"tokens_in": self.tokens_in, "tokens_out": self.tokens_out}
         return {name: count for name, count in counts.items() if count is not None}
 
 
 class ChatModel:
-    """One model of one server, asked at temperature 0."""
+    """One model of one server, at temperature 0."""
 
     def __init__(
         self,
@@ -383,7 +383,7 @@ class ChatModel:
         self._tokens_max = tokens_max
 
     def __call__(self, messages: Sequence[dict[str, Any]]) -> str:
-        """Its answer; `ModelMalformed` where the server answers something else."""
+        """Return the model's answer; `ModelMalformed` where the server returns something else."""
         return self.ask(messages).text
 
     def ask(
@@ -394,7 +394,7 @@ class ChatModel:
         tokens_max: int | None = None,
         attempts_max: int | None = None,
     ) -> ChatAnswer:
-        """Its answer and what it took; `form` is a name and the JSON Schema that the answer should be of."""
+        """Return the answer and its usage; `form` is a name and the JSON Schema that the answer should follow."""
         asked: dict[str, Any] = {
             "model": self.name,
             "temperature": 0,

@@ -1,10 +1,9 @@
-"""Keys that lie outside the store, from a file, the environment or a function of the caller's. No message here says
-anything of one.
+"""Keys kept outside the store: in a file, the environment or a caller's function. Messages never reveal them.
 
     file:<path>    a key to a line, 32 bytes as 64 hex digits or in Base64; `#` begins a remark
     env:<NAME>     likewise, from the variable of this name
 
-The first key makes what is made, all of them open or check what was.
+The first key signs or seals; all of them verify or open.
 """
 
 from __future__ import annotations
@@ -27,15 +26,15 @@ _FORMS = "file:<path>, env:<NAME>, or a function that answers the key"
 KEY_FORM = "a key is 32 bytes: 64 hex digits, or Base64"
 
 KeySource = Callable[[], list[bytes]]
-"""Fetches the keys whenever one is needed, so that one that was put before the others is used at once."""
+"""Fetches the keys whenever one is needed, so that a newly prepended key is used at once."""
 
 
 class NoKey(Exception):
-    """The place that was named holds no key, or cannot be read."""
+    """The named place holds no key, or cannot be read."""
 
 
 def key_source(given: Any, setting: str) -> KeySource:
-    """What answers the keys that a setting of this name gives. Nothing is read yet."""
+    """Return the source of the keys that a setting names. Nothing is read yet."""
     read = _reader(given, setting)
 
     def keys() -> list[bytes]:
@@ -51,7 +50,7 @@ def _reader(given: Any, setting: str) -> Callable[[], Any]:
     if callable(given):
         return given  # type: ignore[no-any-return]
     kind, _, name = given.partition(":") if isinstance(given, str) else ("", "", "")
-    if not name or kind not in ("file", "env"):  # what was given is not repeated: it may be a key
+    if not name or kind not in ("file", "env"):  # the value is not repeated, as it may be a key
         raise InvalidInput(f"{setting} should be {_FORMS}", path=f"$.{setting}", hint="a key itself is never a setting")
     return (lambda: _read_file(name, setting)) if kind == "file" else (lambda: os.environ.get(name, ""))
 
@@ -64,7 +63,7 @@ def _read_file(path: str, setting: str) -> str:
 
 
 def _keys_in(held: Any, setting: str) -> list[bytes]:
-    """The keys of what a source answered: bytes, text with a key to a line, or several of these."""
+    """Parse the keys a source returned: bytes, text with a key to a line, or several of these."""
     if isinstance(held, bytes | bytearray):
         if len(held) == KEY_BYTES:
             return [bytes(held)]

@@ -1,13 +1,12 @@
-"""Events that wait on disk until somebody who has the store open writes them.
+"""Events that wait on disk until a process with the store open writes them.
 
-A tool's result comes many times in a turn, and opening a store for each would cost the person who waits; and a host
-that exits waits for nobody. Such an event is put down as a file of its own, written whole or not at all. A process of
-its own, started at the end of a turn (`write_apart`), or the next hook that has the store open anyway writes it into
-the ledger and takes the file away afterwards. A file that was written and not yet taken away is written once all the
-same, since its name is its key.
+A turn may have many tool results, and opening a store for each would make the user wait; and a host that exits does not
+wait. Such an event is put down as a file of its own, written whole or not at all. A separate process, started at the
+end of a turn (`write_apart`), or the next hook that has the store open anyway writes it into the ledger and removes the
+file afterwards. A file that was written and not yet removed is written again harmlessly, since its name is its key.
 
-The files hold what the host said as it stands, so nobody else may read them. A forget takes those of its scope
-(`hold_spools`): a list beside a database says in which folders they lie. Only the standard library is loaded here.
+The files hold the host's text verbatim, so only their owner may read them. A forget removes those of its scope
+(`hold_spools`): a list next to the database names their folders. Only the standard library is loaded here.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ __all__ = [
 ]
 
 _AT_ONCE = 2_000
-"""How many are taken up by one hook; what is left waits for the next."""
+"""Maximum number of events one hook takes; the rest waits for the next."""
 _UNREADABLE = ".unreadable"
 _PART = ".part"
 _PART_SECONDS_MAX = 60
@@ -47,10 +46,10 @@ _PART_SECONDS_MAX = 60
 _FOLDER = re.compile(r"[0-9a-f]{16}")
 _FOLDERS_BYTES_MAX = 1 << 16
 _HOLD_SECONDS_MAX = 10.0
-"""A hook has eight."""
+"""Longest wait, as a hook has eight seconds."""
 _SESSION_CHARS = 200
 _LONG_CHARS = 24
-"""A shorter text is said again by chance."""
+"""Shorter texts recur by chance."""
 
 
 class Pending(NamedTuple):
@@ -58,11 +57,11 @@ class Pending(NamedTuple):
 
     path: Path
     at_ns: int
-    """When it happened, in nanoseconds since 1970."""
+    """Time of the event, in nanoseconds since 1970."""
     tenant: str
     event: dict[str, Any]
     user: str = ""
-    """Whose it is and which agent told it; empty where an earlier version put it down."""
+    """Its user and agent; empty if written by an earlier version."""
     agent: str = ""
 
     @property
@@ -71,7 +70,7 @@ class Pending(NamedTuple):
 
     @property
     def session(self) -> str:
-        """The session it is of, by the name that the store knows; "" where it names none."""
+        """Its session, by the store's name for it; "" where it names none."""
         named = self.event.get("session_id") or self.event.get("conversation_id")
         return named[:_SESSION_CHARS] if isinstance(named, str) else ""
 
@@ -79,33 +78,33 @@ class Pending(NamedTuple):
         self.path.unlink(missing_ok=True)
 
     def set_aside(self) -> None:
-        """It will never be written: under another name it is there to be looked at, and in nobody's way."""
+        """Rename a file that will never be written, so that it can be inspected and blocks nothing."""
         with suppress(FileNotFoundError):  # another hook was quicker
             self.path.rename(self.path.with_suffix(_UNREADABLE))
 
 
 def home_folder() -> Path:
-    """Where muniment keeps what belongs to a person and not to a project."""
+    """Return muniment's folder for data of a person rather than a project."""
     return Path(os.environ.get("MUNIMENT_HOME") or Path("~/.muniment").expanduser())
 
 
 def pending_folder(home: Path, db: str) -> Path:
-    """Where the events for a store wait: below the person's own folder of muniment, apart for each store."""
+    """Return the folder of events waiting for a store: within the person's muniment folder, one for each store."""
     return home / "pending" / sha256(db.encode()).hexdigest()[:16]
 
 
 def is_outside(db: str) -> bool:
-    """Whether a store is on a server, so that its hooks may run on any machine."""
+    """Return whether a store is on a server, so that its hooks may run on any machine."""
     return "://" in db
 
 
 def _list_beside(db: str) -> Path:
-    """The file that names the folders in which events for a database wait."""
+    """Return the file that names the folders in which events for a database wait."""
     return Path(f"{os.path.realpath(db)}-pending")
 
 
 def note_folder(db: str, folder: Path) -> None:
-    """Name a folder beside the database, so that whoever forgets there finds it, whatever their home is."""
+    """Record a folder next to the database, so that a forget finds it from any home folder."""
     listed = _list_beside(db)
     line = f"{os.path.abspath(folder)}\n".encode("utf-8", "surrogateescape")
     with suppress(FileNotFoundError):
@@ -118,20 +117,20 @@ def note_folder(db: str, folder: Path) -> None:
 
 
 def _folders_of(db: str) -> list[Path]:
-    """The folders in which events for a store may wait: this person's own, and those that are named beside it."""
+    """Return the folders in which events for a store may wait: this person's, and those listed next to it."""
     named: list[str] = []
     if not is_outside(db):
         with suppress(OSError), _list_beside(db).open("rb") as file:
             named = file.read(_FOLDERS_BYTES_MAX).decode("utf-8", "surrogateescape").splitlines()
     places = [db] if is_outside(db) else [os.path.abspath(db), os.path.realpath(db)]
-    with suppress(RuntimeError):  # nobody's home is known
+    with suppress(RuntimeError):  # no home folder
         named += [str(pending_folder(home_folder(), place)) for place in places]
     folders = [Path(name) for name in dict.fromkeys(named)]
     return [each for each in folders if _FOLDER.fullmatch(each.name) and each.parent.name == "pending"]
 
 
 def put(folder: Path, tenant: str, event: Mapping[str, Any], *, user: str, agent: str) -> None:
-    """Put an event down. Raises `OSError` where that cannot be done."""
+    """Write an event to disk. Raises `OSError` on failure."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     now = time_ns()
     name = f"{now:020d}-{os.getpid()}-{os.urandom(4).hex()}"
@@ -145,7 +144,7 @@ def put(folder: Path, tenant: str, event: Mapping[str, Any], *, user: str, agent
 
 
 def waiting(folder: Path) -> Iterator[Pending]:
-    """Return the waiting events, oldest first; an unreadable file is renamed and skipped."""
+    """Yield the waiting events, oldest first; an unreadable file is renamed and skipped."""
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(".json"))
     except OSError:
@@ -177,8 +176,8 @@ def _parse(path: Path) -> Pending:
 
 
 def write_apart(command: Sequence[str]) -> None:
-    """Start a process that outlives this one and its host. Where it is ended all the same, what waits is written by the
-    next hook.
+    """Start a process that outlives this one and its host. If it is killed anyway, the next hook writes the waiting
+    events.
     """
     from subprocess import DEVNULL, Popen
 
@@ -190,7 +189,7 @@ def write_apart(command: Sequence[str]) -> None:
 
 @contextmanager
 def the_only_writer(folder: Path) -> Iterator[bool]:
-    """False where another process writes already: it takes up what came meanwhile. True where locks are not known."""
+    """Yield False if another process is writing: it takes newer events too. True where locks are unavailable."""
     try:
         from fcntl import LOCK_EX, LOCK_NB, flock
     except ImportError:
@@ -208,7 +207,7 @@ def the_only_writer(folder: Path) -> Iterator[bool]:
 
 @contextmanager
 def may_read(folder: Path) -> Iterator[bool]:
-    """False while a forget takes what waits here; meanwhile none does where it is True. Where locks are not known, the
+    """Yield False while a forget removes waiting events; while True, no forget does. Where locks are unavailable, the
     store itself knows what was forgotten.
     """
     with ExitStack() as held:
@@ -216,7 +215,7 @@ def may_read(folder: Path) -> Iterator[bool]:
 
 
 def _lock(folder: Path, held: ExitStack, *, is_shared: bool, wait_s: float = 0) -> bool:
-    """Lock what waits in a folder; False where another holds it all that time. True where there is nothing to lock."""
+    """Lock a folder of waiting events; False where another holds it throughout. True where there is nothing to lock."""
     try:
         from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock
     except ImportError:
@@ -238,20 +237,20 @@ def _lock(folder: Path, held: ExitStack, *, is_shared: bool, wait_s: float = 0) 
             return True
 
 
-# -- what a forget takes ------------------------------------------------------------------------------
+# -- forgetting ---------------------------------------------------------------------------------------
 
 
 class PendingScope(NamedTuple):
-    """Which events that wait are to go: of a tenant, of these users or of any, of a session or of any."""
+    """The waiting events to remove: of a tenant, of these users or of any, of a session or of any."""
 
     tenant: str
     users: Collection[str] | None = None
     session: str | None = None
     texts: Sequence[str] | None = None
-    """Only those that hold one of these: whole, or anywhere where it is long."""
+    """Only those that contain one of these: as a whole text, or anywhere if it is long."""
 
     def has(self, each: Pending) -> bool:
-        """Whether an event is in it. One that does not say whose it is may be anybody's."""
+        """Return whether an event is in the scope. One without an owner may be anyone's."""
         if each.tenant != self.tenant or (self.session is not None and each.session != self.session):
             return False
         if self.users is not None and each.user and each.user not in self.users:
@@ -265,7 +264,7 @@ class PendingScope(NamedTuple):
 
 
 def _strings(value: Any) -> Iterator[str]:
-    """All texts in plain data, however deep."""
+    """Yield all texts in plain data, at any depth."""
     rest = [value]
     while rest:
         each = rest.pop()
@@ -278,19 +277,19 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 class Spools:
-    """The folders in which events for a store wait, held while something of it is forgotten."""
+    """The folders in which events for a store wait, held during a forget."""
 
     def __init__(self, folders: Sequence[Path], *, is_held: bool) -> None:
         self._folders = folders
         self._is_held = is_held
 
     def users(self, scope: PendingScope) -> set[str]:
-        """Whose events of a scope wait."""
+        """Return the users whose events of a scope wait."""
         return {each.user for each in self._read() if each is not None and scope.has(each)}
 
     def remove(self, scope: PendingScope) -> tuple[int, int]:
-        """Remove the events of a scope; answers how many went, and how many may be left: what nobody can read, or may
-        not remove, and what another process may have read by now.
+        """Remove the events of a scope; returns how many were removed, and how many may be left: unreadable or
+        unremovable ones, and those another process may have read by now.
         """
         removed, left = 0, int(not self._is_held)
         for each in self._read():
@@ -306,7 +305,7 @@ class Spools:
         return removed, left
 
     def _read(self) -> Iterator[Pending | None]:
-        """All that waits and all that was set aside; None for each that cannot be read."""
+        """Read all waiting and set-aside events; None for each unreadable one."""
         for folder in self._folders:
             try:
                 names = sorted(os.listdir(folder))
@@ -328,7 +327,7 @@ class Spools:
 
 
 def _is_being_written(path: Path) -> bool:
-    """Whether a part is a hook's that writes it now. One that was left is taken away: nobody will ever read it."""
+    """Return whether a hook is writing a partial file now. An abandoned one is removed, as nothing will read it."""
     try:
         if time() - path.stat().st_mtime > _PART_SECONDS_MAX:
             path.unlink()
@@ -341,7 +340,7 @@ def _is_being_written(path: Path) -> bool:
 
 @contextmanager
 def hold_spools(db: str) -> Iterator[Spools]:
-    """The spools of a store, from which no hook writes into it meanwhile."""
+    """Hold a store's spools, so that no hook writes into it meanwhile."""
     folders = [folder for folder in _folders_of(db) if folder.is_dir()]
     with ExitStack() as held:
         is_held = [_lock(each, held, is_shared=False, wait_s=_HOLD_SECONDS_MAX) for each in folders]

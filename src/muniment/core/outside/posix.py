@@ -1,6 +1,6 @@
-"""Modules that Linux and macOS have and Windows has not, for what cannot do without them.
+"""Modules that exist on Linux and macOS but not on Windows, for code that needs them.
 
-Whatever imports them from here says so on Windows by a typed error, and not by the name of a module.
+Importing them from here on Windows raises a typed error instead of naming a missing module.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A spool: records on disk, given back so that those of one owner and name stand together, each in the order it came.
+"""A spool: records on disk, read back grouped by owner and name, in insertion order within a group.
 
-It is for what is too much for memory and comes in any order. Records are spread over files by their owner; a file that
-is too large to be sorted in memory is spread once more, by owner and name. It never holds more than a file's records,
-and never knows what a record means.
+It is for more data than fits in memory, arriving in any order. Records are spread over files by their owner; a file too
+large to be sorted in memory is spread once more, by owner and name. It holds at most one file's records in memory, and
+does not know what a record means.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["Spool", "Spooled", "spool"]
 
 WAYS = 64
 SORTED_BYTES_MAX = 8 << 20
-"""A file of so many bytes is sorted in memory, where its records take some ten times as many."""
+"""Files up to this size are sorted in memory, where their records take some ten times as much."""
 
 
 class Spooled(NamedTuple):
@@ -30,7 +30,7 @@ class Spooled(NamedTuple):
 
 
 class Spool:
-    """Records in a folder of their own. They are added first, then read once."""
+    """Records in a folder of their own, added first, then read once."""
 
     def __init__(self, folder: Path, *, sorted_bytes_max: int = SORTED_BYTES_MAX) -> None:
         self._folder = folder
@@ -38,9 +38,9 @@ class Spool:
         self._open = ExitStack()
         self._files: dict[int, BinaryIO] = {}
         self.count = 0
-        """Of the records that were added."""
+        """Number of records added."""
         self.label: object = None
-        """What whoever fills it wants to tell whoever reads it of all records together."""
+        """A note for the reader about all records together."""
 
     def add(self, owner: str, name: str, record: Any) -> None:
         way = crc32(owner.encode()) % WAYS
@@ -51,7 +51,7 @@ class Spool:
         self.count += 1
 
     def read(self) -> Iterator[Spooled]:
-        """All records, those of one owner and name together; what was read is removed."""
+        """Read all records, grouped by owner and name; what was read is removed."""
         self._open.close()
         for way in sorted(self._files):
             yield from self._sorted(self._folder / f"{way}", is_split=False)
@@ -82,15 +82,14 @@ _SIZE_BYTES = 4
 
 
 def _write(file: BinaryIO, record: tuple[Any, ...]) -> None:
-    """A record behind its length: it is read in two goes, which is a fraction of what a reader takes that looks for its
-    end."""
+    """Write a record after its length: two reads are much faster than searching for its end."""
     data = pickle.dumps(record, pickle.HIGHEST_PROTOCOL)
     file.write(len(data).to_bytes(_SIZE_BYTES, "little"))
     file.write(data)
 
 
 def _records(path: Path) -> Iterator[Spooled]:
-    """What this process wrote into a folder of its own a moment ago, and nobody else."""
+    """Read records without checks: this process has just written them into a private folder."""
     with path.open("rb") as file:
         while size := file.read(_SIZE_BYTES):
             yield Spooled(*pickle.loads(file.read(int.from_bytes(size, "little"))))
@@ -98,7 +97,7 @@ def _records(path: Path) -> Iterator[Spooled]:
 
 @contextmanager
 def spool() -> Iterator[Spool]:
-    """A spool in a new folder that its owner alone can read, and that goes with it."""
+    """Make a spool in a new folder that only its owner can read, and that is removed with it."""
     with tempfile.TemporaryDirectory(prefix="muniment-") as folder:
         held = Spool(Path(folder))
         try:

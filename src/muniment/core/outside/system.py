@@ -32,9 +32,9 @@ def pause(seconds: float) -> None:
 
 
 class SystemIds:
-    """Time-ordered ids in hex: 48 bits of milliseconds, 16 of parts of one, 64 random bits. Thread-safe, fork-safe.
+    """Time-ordered ids in hex: 48 bits of milliseconds, 16 of sub-milliseconds, 64 random bits. Thread-safe, fork-safe.
 
-    Nothing in them is counted: a count would tell whoever gets two of them how many others got in between (X-09).
+    They contain no counter, which would reveal how many ids were minted in between (X-09).
     """
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class SystemIds:
         random = os.urandom(10)
         stamp = (time.time_ns() << 16) // 1_000_000
         with self._lock:
-            if stamp <= self._last:  # a coarse clock, or one that was set back: on by a step that nobody can guess
+            if stamp <= self._last:  # a coarse clock, or one set back: advance by an unpredictable step
                 stamp = self._last + 1 + int.from_bytes(random[8:], "big")
             self._last = stamp
         return f"{prefix}_{stamp:016x}{random[:8].hex()}"
@@ -76,7 +76,7 @@ class CountingIds:
 
 
 class TickingClock:
-    """A clock that starts where it is told and moves a fixed step each time it is read."""
+    """A clock that starts at a given time and advances a fixed step on each reading."""
 
     def __init__(self, start: datetime | None = None, step: timedelta = timedelta(seconds=1)) -> None:
         self._now = start or datetime(2026, 1, 1, tzinfo=UTC)
@@ -98,12 +98,12 @@ class TickingClock:
 
 
 class Extra(NamedTuple):
-    """A part of muniment that brings packages of others."""
+    """An optional extra that brings third-party packages."""
 
     serves: str
-    """What it is for, in a few words."""
+    """Its purpose, in a few words."""
     modules: tuple[str, ...]
-    """The modules without which it does not work."""
+    """The modules it needs to work."""
 
 
 EXTRAS: Mapping[str, Extra] = {
@@ -117,17 +117,18 @@ EXTRAS: Mapping[str, Extra] = {
     "otel": Extra("traces through OpenTelemetry", ("opentelemetry",)),
     "otlp": Extra("traces received as protobuf", ("opentelemetry.proto",)),
 }
-"""The extras of muniment itself. Those for agent frameworks are in `muniment.integrations`; `sandbox` brings a program,
-which the system may have by itself (`muniment.verify.sandbox`)."""
+"""The extras of muniment itself. Those for agent frameworks are in `muniment.integrations`; `sandbox` needs a program
+that the system may already have (`muniment.verify.sandbox`).
+"""
 
 
 def install_command(extra: str) -> str:
-    """Double quotes: every shell, also that of Windows, takes them."""
+    """Return the install command, in double quotes, which every shell accepts, including that of Windows."""
     return f'pip install "muniment[{extra}]"'
 
 
 def missing_modules(extra: str) -> list[str]:
-    """The modules of an extra that are not installed here."""
+    """Return the modules of an extra that are not installed."""
     return [module for module in EXTRAS[extra].modules if not _is_found(module)]
 
 
@@ -143,12 +144,14 @@ def is_installed(extra: str) -> bool:
 
 
 def not_installed(what: str, extra: str, otherwise: str = "") -> MissingDependency:
-    """The error to raise: what cannot be done, and the command that mends it (or what to do `otherwise`)."""
+    """Return the error for a missing extra: what cannot be done, and the command to install it (or what to do
+    `otherwise`).
+    """
     return MissingDependency(what, hint=f"{install_command(extra)}{', or ' if otherwise else ''}{otherwise}")
 
 
 def require(extra: str, what: str, otherwise: str = "") -> None:
-    """Raises `MissingDependency` where the extra is not installed, before anything is opened or written."""
+    """Raise `MissingDependency` if the extra is not installed, before anything is opened or written."""
     missing = missing_modules(extra)
     if missing:
         raise not_installed(f"{what} (no {', '.join(missing)} here)", extra, otherwise)
@@ -165,7 +168,7 @@ _ON_SPANS = ("true", "1", "span_only", "span_and_event")
 
 
 class OpenSpan:
-    """A span around what is done. Of an error it tells the code alone: what it says may be somebody's content."""
+    """A span around an operation. For an error it records only the code: its message may contain user content."""
 
     def __init__(self, held: Any, failed: Any) -> None:
         self._held, self._failed = held, failed
@@ -184,7 +187,7 @@ class OpenSpan:
         self._held.__exit__(kind, error, traceback)
 
     def set(self, attributes: Mapping[str, Any]) -> None:
-        """What became known; None is left out."""
+        """Set attributes; None is left out."""
         self._span.set_attributes(_given(attributes))
 
     def event(self, name: str, attributes: Mapping[str, Any]) -> None:
@@ -210,11 +213,11 @@ class Spans:
 
     @property
     def captures_content(self) -> bool:
-        """May what was asked and found stand in a span?"""
+        """True if a span may record queries and results."""
         return os.environ.get(_CAPTURE, "").strip().lower() in _ON_SPANS
 
     def open(self, name: str, attributes: Mapping[str, Any]) -> OpenSpan:
-        """A span, within the one that is open now."""
+        """Open a span within the current one."""
         held = self._tracer.start_as_current_span(
             name,
             kind=self._kind,
@@ -225,7 +228,7 @@ class Spans:
         return OpenSpan(held, self._failed)
 
     def carried(self, call: Callable[[], T]) -> Callable[[], T]:
-        """The call under the span that is open now, whichever thread it is made in."""
+        """Bind the call to the current span, whichever thread it runs in."""
         current = self._context.get_current()
 
         def carry() -> T:

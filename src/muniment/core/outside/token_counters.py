@@ -1,6 +1,6 @@
-"""Token counters by name. None reaches for a network; a vocabulary is loaded when the first text is counted.
+"""Token counters by name. None uses the network; a vocabulary is loaded when the first text is counted.
 
-    auto          the first of the next three that is here and needs no download, else the estimate
+    auto          the first of the next three that is installed and needs no download, else the estimate
     splintr       o200k_base from the wheel of `splintr-rs`: the one the extra `tokens` installs
     bpe_openai    o200k_base from the wheel of `bpe-openai`
     tiktoken      o200k_base, only where its cache holds the vocabulary already
@@ -29,10 +29,10 @@ __all__ = ["COUNTER_NAMES", "EstimateCounter", "ExactCounter", "load_token_count
 
 VOCABULARY = "o200k_base"
 _PACKAGES = ("splintr", "bpe_openai", "tiktoken")
-"""In order of preference: by the time to load, then by speed."""
+"""In order of preference: by load time, then by speed."""
 
 COUNTER_NAMES = ("auto", *_PACKAGES, ESTIMATE_NAME)
-"""What `load_token_counter` understands."""
+"""Names that `load_token_counter` accepts."""
 
 _TIKTOKEN_FILE = "fb374d419588a4632f3f557e76b4b70aebbca790"
 """The name under which tiktoken keeps o200k_base in its cache."""
@@ -66,7 +66,8 @@ class ExactCounter:
     is_exact = True
     adds_lines = True
     """o200k_base splits a text before it merges: no part goes past a line break and on into what such a line starts
-    with, and one to three digits are a part, and a token, by themselves."""
+    with, and one to three digits are a part, and a token, by themselves.
+    """
 
     def __init__(self, package: str) -> None:
         self.package = package
@@ -78,7 +79,7 @@ class ExactCounter:
     def count(self, text: str) -> int:
         try:
             return len(self._encode(text))
-        except UnicodeEncodeError:  # a lone surrogate: it has no bytes, so count what a writer would put in its place
+        except UnicodeEncodeError:  # a lone surrogate has no bytes: count a writer's replacement
             return len(self._encode(text.encode("utf-8", "replace").decode("utf-8")))
 
     def count_many(self, texts: Sequence[str]) -> list[int]:
@@ -86,7 +87,7 @@ class ExactCounter:
 
 
 def load_token_counter(name: str = "auto") -> TokenCounter:
-    """The counter of this name; `auto` always finds one."""
+    """Return the counter of this name; `auto` always finds one."""
     if name == ESTIMATE_NAME:
         return EstimateCounter()
     if name == "auto":
@@ -109,17 +110,17 @@ def _is_here(package: str) -> bool:
 
 
 def _tiktoken_is_cached() -> bool:
-    """Whether tiktoken would find its vocabulary whole: it downloads what is missing, and what is damaged."""
+    """Return whether tiktoken has its whole vocabulary cached: it downloads missing or damaged files."""
     folder = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR"))
     if folder == "":
-        return False  # tiktoken's way to say: no cache
+        return False  # tiktoken: caching is disabled
     path = Path(folder or Path(tempfile.gettempdir()) / "data-gym-cache") / _TIKTOKEN_FILE
     return path.is_file() and sha256(path.read_bytes()).hexdigest() == _TIKTOKEN_SHA256
 
 
 @cache
 def _load(package: str) -> Callable[[str], Sequence[int]]:
-    """Once in a process: every store counts with it, from any thread."""
+    """Load once in a process: every store counts with it, from any thread."""
     module = importlib.import_module(package)
     find = module.Tokenizer.from_pretrained if package == "splintr" else module.get_encoding
     encode: Callable[[str], Sequence[int]] = find(VOCABULARY).encode_ordinary

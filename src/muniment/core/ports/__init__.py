@@ -1,1 +1,1 @@
-"""What the rooms and the runtime ask of the outside world: protocols and the values that cross them."""
+"""Ports to the outside world: protocols, and the values that cross them."""

@@ -1,11 +1,11 @@
 """A storage engine: operations as values, applied in one transaction bound to one tenant.
 
-Engines differ only in where the rows lie. Rows are tuples in the order of the table's declared columns
+Engines differ only in where they store rows. Rows are tuples in the order of the table's declared columns
 (`core.ports.schema`), values are str, int, bytes or None. Text compares by code point on every engine.
 
 `Engine.write` runs `work` in one transaction: all of it happens, or nothing. `work` may be run again after a
 lost race, and that of `Engine.read` on another server, so it must not have effects of its own. Failures are the
-`StorageFailure` branch of `errors`, except `KeyTaken`, which says that an Insert met an existing key.
+`StorageFailure` branch of `errors`, except `KeyTaken`: an Insert met an existing key.
 """
 
 from __future__ import annotations
@@ -50,11 +50,12 @@ R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
 Durability = Literal["normal", "full", "replicated"]
-"""What a write outlives once it is answered: the process, a loss of power, the loss of the machine."""
+"""The failure an acknowledged write survives: of the process, of power, of the machine."""
 
 ReplicaState = Literal["follows", "behind", "away", "promoted", "stranger"]
-"""How a replica is. `follows`: reads go to it. `behind`, `away`, `promoted`, `stranger` (no copy of this primary): the
-primary answers."""
+"""State of a replica. `follows`: reads go to it. `behind`, `away`, `promoted`, `stranger` (no copy of this primary):
+the primary answers.
+"""
 
 Condition = tuple[str, Literal["=", "<", "<=", ">", ">=", "in"], Value | tuple[Value, ...]]
 """(column, comparison, value). `("x", "=", None)` is IS NULL; `in` takes a tuple, empty matches nothing."""
@@ -69,14 +70,14 @@ class KeyTaken(Exception):
 
 
 class Op(Generic[R_co]):
-    """An operation; the type parameter is what it answers."""
+    """An operation; the type parameter is its result."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Get(Op[Row | None]):
-    """The row with this primary key (without tenant)."""
+    """Read the row with this primary key (without tenant)."""
 
     table: str
     key: Row
@@ -84,7 +85,7 @@ class Get(Op[Row | None]):
 
 @dataclass(frozen=True, slots=True)
 class Select(Op[list[Row]]):
-    """Rows that meet all conditions, sorted by `order` (non-null columns), strictly after `after` in that order.
+    """Read rows that meet all conditions, sorted by `order` (non-null columns), strictly after `after` in that order.
 
     `descending` turns the whole order around, and `after` with it. Without `order`, primary key order.
     `columns` narrows the rows to those columns, in that order.
@@ -101,7 +102,7 @@ class Select(Op[list[Row]]):
 
 @dataclass(frozen=True, slots=True)
 class Find(Op[list[Row]]):
-    """The rows that have one of these values of a unique key (without tenant), each once, sorted by that key.
+    """Read the rows that have one of these values of a unique key (without tenant), each once, sorted by that key.
 
     `by` are the columns of the primary or a unique key. `columns` narrows the rows as in `Select`.
     """
@@ -114,9 +115,7 @@ class Find(Op[list[Row]]):
 
 @dataclass(frozen=True, slots=True)
 class Count(Op[int]):
-    """How many rows meet all conditions. With `limit` no more than so many are counted: it is what is answered where
-    there are as many or more.
-    """
+    """Count the rows that meet all conditions, at most `limit` of them if given."""
 
     table: str
     where: tuple[Condition, ...] = ()
@@ -141,7 +140,7 @@ class Put(Op[None]):
 
 @dataclass(frozen=True, slots=True)
 class Advance(Op[list[Row]]):
-    """Add the numbers of these rows to those of the rows with the same keys; answers the sums, in the order given.
+    """Add the numbers of these rows to those of the rows with the same keys; returns the sums, in the order given.
 
     A row that is missing is made with the numbers given. Every column outside the key is a number, and no key is given
     twice. Each row is held until the transaction ends, as by a Lock: give them in one order everywhere.
@@ -153,7 +152,7 @@ class Advance(Op[list[Row]]):
 
 @dataclass(frozen=True, slots=True)
 class Patch(Op[int]):
-    """Set columns on all rows that meet the conditions (at least one is needed); answers how many."""
+    """Set columns on all rows that meet the conditions (at least one is needed); returns how many."""
 
     table: str
     where: tuple[Condition, ...]
@@ -162,7 +161,7 @@ class Patch(Op[int]):
 
 @dataclass(frozen=True, slots=True)
 class Delete(Op[int]):
-    """Remove all rows that meet the conditions (at least one is needed); answers how many."""
+    """Delete all rows that meet the conditions (at least one is needed); returns how many."""
 
     table: str
     where: tuple[Condition, ...]
@@ -177,14 +176,14 @@ class Lock(Op[None]):
 
 @dataclass(frozen=True, slots=True)
 class LockAll(Op[None]):
-    """`Lock` for each of these, one after another in this order, in one go."""
+    """Apply `Lock` to each of these, in this order, in one go."""
 
     names: Sequence[tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class Remove(Op[int]):
-    """Remove the rows that have one of these values of a unique key (without tenant); answers how many.
+    """Remove the rows that have one of these values of a unique key (without tenant); returns how many.
 
     `by` are the columns of the primary or a unique key, as in `Find`.
     """
@@ -205,26 +204,26 @@ class Reader(Protocol):
 
 
 class Transaction(Reader, Protocol):
-    """A Reader that also takes Insert, Put, Advance, Patch, Delete, Remove, Lock and LockAll."""
+    """A Reader that also accepts Insert, Put, Advance, Patch, Delete, Remove, Lock and LockAll."""
 
 
 class ScrubReport(NamedTuple):
-    """What was done to make erased bytes unreadable in the store's own files."""
+    """The effect of a scrub on erased bytes in the store's own files."""
 
     clean: bool
     """No needle is left in any file the engine owns; False where the engine cannot know."""
     vacuumed: bool
     note: str
     due: bool = False
-    """Something was left that a thorough scrub takes, at a later time or by another role."""
+    """Something remains that a thorough scrub removes, later or under another role."""
 
 
 NOT_SCRUBBED = ScrubReport(False, False, "the rows are emptied; the store's files have not been scrubbed yet", due=True)
-"""Nothing was done to the files so far."""
+"""The report for files not scrubbed so far."""
 
 
 class EngineInfo(NamedTuple):
-    """Which engine a store has, and where it lies."""
+    """The engine of a store, and its location."""
 
     name: str
     version: str
@@ -232,16 +231,16 @@ class EngineInfo(NamedTuple):
     durability: str
     schema_number: int
     replica: ReplicaState | None = None
-    """How the replica is that answers reads; None where there is none."""
+    """State of the replica that answers reads; None where there is none."""
 
 
 class StoreSizes(NamedTuple):
-    """How large a store is, of all tenants together."""
+    """The size of a store, of all tenants together."""
 
     size_bytes: int
     """On its disk; 0 where it has none."""
     entries: int
-    """Of the ledger; about so many where the engine only knows about."""
+    """Ledger entries; approximate where the engine only estimates."""
 
 
 class Engine(Protocol):
@@ -252,12 +251,12 @@ class Engine(Protocol):
 
     @property
     def is_shared_between_processes(self) -> bool:
-        """May another process write what this one reads?"""
+        """True if another process may write what this one reads."""
         ...
 
     @property
     def is_walled_by_the_server(self) -> bool:
-        """Does the server itself refuse rows of another tenant (row-level security)?"""
+        """True if the server itself refuses rows of another tenant (row-level security)."""
         ...
 
     def write(self, tenant_id: str, work: Callable[[Transaction], R]) -> R: ...
@@ -265,41 +264,41 @@ class Engine(Protocol):
     def read(self, tenant_id: str, work: Callable[[Reader], R]) -> R: ...
 
     def snapshot(self, tenant_id: str) -> AbstractContextManager[Reader]:
-        """A view that stays as it was while others write, for long streams."""
+        """A view that does not change while others write, for long streams."""
         ...
 
     def mark(self) -> str:
-        """A text that changes whenever something is committed, by whichever process. It is cheap enough to be asked for
-        again and again."""
+        """Return a text that changes whenever any process commits. Cheap enough to poll."""
         ...
 
     def tenants(self, after: str | None = None, limit: int | None = None) -> list[str]:
-        """Every tenant with a row in `tenants`, sorted; those after a name, and at most so many."""
+        """Return the tenants with a row in `tenants`, sorted, optionally those after a name, up to a limit."""
         ...
 
     def unlisted_tenants(self) -> list[str]:
-        """Every tenant that has sessions and no row in `tenants`, sorted: none, unless rows were taken out.
+        """Return the tenants that have sessions and no row in `tenants`, sorted: none, unless rows were removed.
 
-        It looks at one session of each tenant.
+        It reads one session of each tenant.
         """
         ...
 
     def sizes(self) -> StoreSizes:
-        """How large the store is, at a cost that does not grow with it."""
+        """Return the size of the store, at a cost independent of it."""
         ...
 
     def is_copied(self) -> bool:
-        """Does the replica that the store names have all that was committed here? True where it names none.
+        """Return whether the configured replica has all that was committed here; True where there is none.
 
-        It waits some seconds for it. What the loss of this server would undo must not be relied on outside of it.
+        It waits some seconds for the replica. Effects outside of the store must not rely on commits that the loss of
+        this server would undo.
         """
         ...
 
     def scrub(self, needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:
-        """After a forget: leave none of these byte strings in any file the engine owns.
+        """Remove these byte strings, after a forget, from every file the engine owns.
 
-        It may leave to a thorough one what would keep everybody waiting, and says so. A thorough one leaves nothing
-        that was emptied, whatever its needles, and takes the time it takes.
+        Work that would block all users may be left to a thorough scrub, as reported. A thorough one removes all emptied
+        content, whatever the needles and however long it takes.
         """
         ...
 

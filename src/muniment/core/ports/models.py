@@ -1,4 +1,4 @@
-"""What the runtime asks of the outside world: a clock, ids, token counters, embedders and graders, as protocols."""
+"""Ports of the runtime: clock, ids, token counters, embedders and graders, as protocols."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Clock = Callable[[], datetime]
-"""Returns the present as an aware datetime."""
+"""Returns the current time as an aware datetime."""
 
 
 class Ids(Protocol):
-    """Mints what must be unique or unguessable."""
+    """Mints unique ids and unguessable salts."""
 
     def new(self, prefix: str) -> str:
-        """A fresh id `prefix_…`, unique everywhere, sorting roughly by time of minting."""
+        """Return a fresh id `prefix_…`, unique everywhere, sorting roughly by time of minting."""
         ...
 
     def salts(self, count: int) -> list[bytes]:
-        """`count` salts of `core.canonical.SALT_BYTES` bytes that nobody can guess."""
+        """Return `count` unguessable salts of `core.canonical.SALT_BYTES` bytes."""
         ...
 
 
@@ -31,7 +31,7 @@ class TokenCounter(Protocol):
 
     @property
     def name(self) -> str:
-        """What a budget report shows: the vocabulary (`o200k_base`) or the estimate (`estimate_v1`)."""
+        """Name in budget reports: the vocabulary (`o200k_base`) or the estimate (`estimate_v1`)."""
         ...
 
     @property
@@ -40,7 +40,7 @@ class TokenCounter(Protocol):
         ...
 
     def count(self, text: str) -> int:
-        """Tokens of one text, special tokens read as plain text."""
+        """Count the tokens of one text, special tokens read as plain text."""
         ...
 
     def count_many(self, texts: Sequence[str]) -> list[int]:
@@ -49,33 +49,34 @@ class TokenCounter(Protocol):
 
 
 class WeighingCounter(TokenCounter, Protocol):
-    """One whose count follows from a weight, where the weights of lines add up as `adds_lines` says of tokens."""
+    """A counter whose count follows from a weight, where the weights of lines add up as in `adds_lines`."""
 
     def weigh_many(self, texts: Sequence[str]) -> list[int]:
-        """The weight of each, in order."""
+        """Return the weight of each, in order."""
         ...
 
     def tokens_of_weight(self, weight: int) -> int:
-        """The tokens of a text that weighs so much; 0 for none."""
+        """Return the tokens of a text of this weight; 0 for none."""
         ...
 
 
 def adds_lines(counter: TokenCounter) -> bool:
-    """Does it say of itself that the tokens of lines, each with its line break, add up to those of the page?
+    """Return whether the counter declares that the tokens of lines, with their line breaks, add up to those of the
+    page.
 
-    It may where the first sign of each line is neither a space, a line break nor a slash. That a number of up to three
-    digits in brackets counts for the same whatever the digits is part of it.
+    It may where no line starts with a space, a line break or a slash. The declaration includes that a number of up to
+    three digits in brackets counts the same whatever the digits.
     """
     return getattr(counter, "adds_lines", False) is True
 
 
 def weighing(counter: TokenCounter) -> WeighingCounter | None:
-    """The counter, where it says of itself that it weighs lines."""
+    """Return the counter if it declares that it weighs lines."""
     return cast("WeighingCounter", counter) if getattr(counter, "weighs_lines", False) is True else None
 
 
 class Embedder(Protocol):
-    """Text in, unit vectors out; the same text gives the same bits, whatever is embedded with it."""
+    """Turns text into unit vectors; the same text gives the same bits, whatever else is in its batch."""
 
     @property
     def identity(self) -> str:
@@ -88,22 +89,22 @@ class Embedder(Protocol):
         ...
 
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One row for each text that is searched for; a blank text gives a row of zeros."""
+        """Return one row for each query text; a blank text gives a row of zeros."""
         ...
 
     def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One row for each text that is found, likewise."""
+        """Return one row for each stored text; a blank text gives a row of zeros."""
         ...
 
 
 class Grade(NamedTuple):
-    """What a grader says, and what it was asked: a score from 0 to 1."""
+    """A grader's score from 0 to 1, with the prompt and answer."""
 
     score: float
     answer: str = ""
-    """Its own words."""
+    """The grader's own words."""
     prompt: str = ""
-    """What it was shown, whole."""
+    """The whole prompt."""
     cost_usd: float | None = None
 
 
@@ -112,24 +113,24 @@ class Grader(Protocol):
 
     @property
     def name(self) -> str:
-        """What stands beside its grades."""
+        """Name shown with its grades."""
         ...
 
     def grade(self, claim: str, evidence: Sequence[str]) -> float | Grade:
-        """From 0, the evidence contradicts the claim, to 1, it entails it; 0.5 where it cannot tell."""
+        """Return a score from 0, the evidence contradicts the claim, to 1, it entails it; 0.5 if undecided."""
         ...
 
 
 class RubricGrader(Grader, Protocol):
-    """A grader that can be asked in words as well."""
+    """A grader that also follows rubrics in words."""
 
     def grade_rubric(self, rubric: str, answer: str, task: str | None) -> float | Grade:
-        """From 0, the answer is nothing like what the rubric asks, to 1, it is just so."""
+        """Return a score from 0, the answer misses the rubric entirely, to 1, it meets it fully."""
         ...
 
 
 class Judgement(NamedTuple):
-    """One grade as it is kept: of what, by whom, from which prompt; no score where the grader failed."""
+    """One grade as stored: its unit, grader and prompt; no score where the grader failed."""
 
     of: str
     """The unit, or the rubric."""
@@ -138,14 +139,14 @@ class Judgement(NamedTuple):
     prompt_hash: str
     answer: str = ""
     why: str = ""
-    """Why there is no score."""
+    """Reason for a missing score."""
 
     def to_dict(self) -> dict[str, Any]:
-        """What is kept; what is not known is absent."""
+        """Return the stored form, without unknown fields."""
         return {name: value for name, value in self._asdict().items() if value not in (None, "")}
 
 
 class RubricJudge(Protocol):
-    """What a check asks: whatever a grader does wrong, a judgement comes of it."""
+    """Grades for checks: any failure of a grader becomes a judgement too."""
 
     def judge_rubric(self, rubric: str, answer: str, task: str | None) -> Judgement: ...

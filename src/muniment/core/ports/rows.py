@@ -1,10 +1,10 @@
 """Rows by name: reading and writing tables as the row classes that `core.ports.schema` declares.
 
-Everything outside the engines asks through these functions, so that a row's columns have names and types wherever it
-goes. Each builds one operation of `core.ports.engine` (some ids are asked in several); none decides anything.
+Code outside the engines queries through these functions, so that a row's columns have names and types everywhere. Each
+builds one operation of `core.ports.engine` (several for many ids); none decides anything.
 
-`into` narrows a question to the columns that another NamedTuple has as fields; they come in its order. What a store
-holds is believed to be what the table declares: engines check it on the way in.
+`into` narrows a query to the columns that another NamedTuple has as fields, in its order. Stored rows are trusted to
+match the declaration: engines check them on writing.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 ASKED_MAX = 500
-"""How many ids one question names."""
+"""Number of ids in one query."""
 
 R = TypeVar("R", bound=tuple[Any, ...])
 P = TypeVar("P", bound=tuple[Any, ...])
@@ -55,7 +55,7 @@ T = TypeVar("T")
 AnyTable = Table[Any]
 Where = tuple[Condition, ...]
 
-if TYPE_CHECKING:  # what a question may say besides its conditions, as `Select` has it
+if TYPE_CHECKING:  # the other options of a query, as in `Select`
 
     class Order(TypedDict, total=False):
         order: tuple[str, ...]
@@ -76,7 +76,7 @@ def select(reader: Reader, spec: Table[R], where: Where = (), **asked: Unpack[Pa
 @overload
 def select(reader: Reader, spec: AnyTable, where: Where = (), *, into: type[P], **asked: Unpack[Page]) -> list[P]: ...
 def select(reader: Reader, spec: AnyTable, where: Where = (), **asked: Any) -> list[Any]:
-    """The rows that meet all conditions, as `Select` says."""
+    """Return the rows that meet all conditions, as `Select` does."""
     make, question = _question(spec, where, **asked)
     return list(map(make, reader.do(question)))
 
@@ -88,7 +88,7 @@ def stream(
     reader: Reader, spec: AnyTable, where: Where = (), *, into: type[P], **asked: Unpack[Page]
 ) -> Iterator[P]: ...
 def stream(reader: Reader, spec: AnyTable, where: Where = (), **asked: Any) -> Iterator[Any]:
-    """The rows that meet all conditions one by one, in flat memory."""
+    """Stream the rows that meet all conditions, in flat memory."""
     make, question = _question(spec, where, **asked)
     return map(make, reader.stream(question))
 
@@ -98,7 +98,7 @@ def first(reader: Reader, spec: Table[R], where: Where = (), **asked: Unpack[Ord
 @overload
 def first(reader: Reader, spec: AnyTable, where: Where = (), *, into: type[P], **asked: Unpack[Order]) -> P | None: ...
 def first(reader: Reader, spec: AnyTable, where: Where = (), **asked: Any) -> Any:
-    """The first of the rows that meet all conditions; None where there is none."""
+    """Return the first row that meets all conditions; None where there is none."""
     make, question = _question(spec, where, limit=1, **asked)
     rows = reader.do(question)
     return make(rows[0]) if rows else None
@@ -113,39 +113,39 @@ def by_ids(
 def by_ids(
     reader: Reader, spec: AnyTable, ids: Sequence[Any], *, column: str = "id", where: Where = (), **asked: Any
 ) -> Iterator[Any]:
-    """The rows whose column is one of these, however many these are; in order within each portion that is asked."""
+    """Yield the rows whose column is one of any number of ids; sorted within each portion."""
     for portion in chunked(ids):
         make, question = _question(spec, ((column, "in", portion), *where), **asked)
         yield from map(make, reader.do(question))
 
 
 def get(reader: Reader, spec: Table[R], key: Row) -> R | None:
-    """The row with this primary key."""
+    """Return the row with this primary key."""
     row = reader.do(Get(spec.name, key))
     return None if row is None else _maker(spec.row)(row)
 
 
 def find(reader: Reader, spec: AnyTable, by: tuple[str, ...], keys: Sequence[Row], *, into: type[P]) -> Iterator[P]:
-    """The rows that have one of these values of a unique key, however many these are; sorted within each portion."""
+    """Yield the rows with one of any number of values of a unique key; sorted within each portion."""
     make, columns = _maker(into), _columns(spec.name, into)
     for portion in chunked(keys):
         yield from map(make, reader.do(Find(spec.name, by, portion, columns)))
 
 
 def texts(reader: Reader, spec: AnyTable, column: str, where: Where = (), **asked: Unpack[Page]) -> list[str]:
-    """One column that always holds a text, of the rows that meet all conditions."""
+    """Return one never-null text column of the rows that meet all conditions."""
     question = Select(spec.name, where, columns=(_always_text(spec, column),), **asked)
     return [row[0] for row in reader.do(question)]  # type: ignore[misc]
 
 
 def stream_texts(reader: Reader, spec: AnyTable, column: str, where: Where = ()) -> Iterator[str]:
-    """One column that always holds a text, one by one, in flat memory."""
+    """Stream one never-null text column, in flat memory."""
     question = Select(spec.name, where, columns=(_always_text(spec, column),))
     return (row[0] for row in reader.stream(question))  # type: ignore[misc]
 
 
 def chunked(ids: Sequence[T], size: int = ASKED_MAX) -> Iterator[tuple[T, ...]]:
-    """Everything in portions of at most this size, in order."""
+    """Split into portions of at most this size, in order."""
     for at in range(0, len(ids), size):
         yield tuple(ids[at : at + size])
 
@@ -161,30 +161,30 @@ def put(tx: Transaction, spec: Table[R], rows: Sequence[R]) -> None:
 
 
 def advance(tx: Transaction, spec: Table[R], rows: Sequence[R]) -> list[R]:
-    """Add the numbers of rows to those of the rows with the same keys; answers the sums (`Advance`)."""
+    """Add the numbers of rows to those of the rows with the same keys; returns the sums (`Advance`)."""
     return list(map(_maker(spec.row), tx.do(Advance(spec.name, rows))))
 
 
 def remove(tx: Transaction, spec: AnyTable, by: tuple[str, ...], keys: Sequence[Row]) -> int:
-    """Remove the rows that have one of these values of a unique key, however many these are; answers how many."""
+    """Remove the rows with one of any number of values of a unique key; returns how many."""
     return sum(tx.do(Remove(spec.name, by, portion)) for portion in chunked(keys))
 
 
 def _question(spec: AnyTable, where: Where, *, into: Any = None, **asked: Any) -> tuple[Callable[[Row], Any], Select]:
-    """The operation, and what makes a row of what it answers."""
+    """Return the operation, and the function that makes a row of each result."""
     row: Any = spec.row if into is None else into
     return _maker(row), Select(spec.name, where, columns=() if into is None else _columns(spec.name, row), **asked)
 
 
 @cache
 def _maker(row: Any) -> Callable[[Row], Any]:
-    """Half the time of calling the class, since the length is known: the engine answered as many as were asked."""
+    """Return a row maker, twice as fast as calling the class: the engine returns the right number of columns."""
     return partial(tuple.__new__, row)
 
 
 @cache
 def _columns(name: str, into: Any) -> tuple[str, ...]:
-    """What a Select names to get these fields: nothing where they are all columns in their order."""
+    """Return the columns to name in a Select for these fields: none where they are all columns in order."""
     fields: tuple[str, ...] = into._fields
     return () if fields == column_names(table(name)) else fields
 

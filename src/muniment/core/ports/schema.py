@@ -3,21 +3,23 @@
 A table's `tenant_id` column is implicit: rows never carry it, operations never name it, the engine binds it
 to the transaction. So no operation can be written that crosses a tenant (LG-02).
 
-`forget` has no default: whoever declares a table says what a `forget` does to it (LG-07):
+`forget` has no default: each declaration defines what a `forget` does to the table (LG-07):
 
 - `erase`: the row stays as a tombstone, its `content` columns become NULL and `receipt_id` is set;
-- `drop`:  the row goes;
-- `reindex`: the row is made of many subjects; the room that owns it makes it anew without those that went;
-- `clear`: nobody can tell whose words the row holds, so what all rows of the tenant hold goes (`store.answers`);
-- `keep`:  the row holds nothing that was said, so it stays. Such a table may have no `content` column.
+- `drop`:  the row is deleted;
+- `reindex`: the row is made of many subjects; the room that owns it rebuilds it without the erased ones;
+- `clear`: the owner of the row's words is unknown, so the content of all rows of the tenant is erased
+  (`store.answers`);
+- `keep`:  the row holds no content, so it stays. Such a table may have no `content` column.
 
 Content columns are never part of a key or an index: moving an index cell leaves stale bytes behind.
 
 `subject` names the column that holds the id of the entry or item whose content the row carries; `forget`
 finds rows by it. A new index, cache or projection declares its table here and is erased with its subject.
 
-A table's columns are the fields of its row class: names, order, types and nulls are said there and nowhere else, and
-`core.ports.rows` reads rows as these classes. Their annotations are read while this module loads, so they are no texts.
+A table's columns are the fields of its row class: names, order, types and nulls are declared only there, and
+`core.ports.rows` reads rows as these classes. Their annotations are read while this module loads, so they cannot be
+strings.
 """
 
 from types import NoneType
@@ -97,7 +99,7 @@ R = TypeVar("R", bound=tuple[Any, ...])
 
 
 Form = Literal["plain", "id", "ids", "name", "instant", "word", "body", "packed"]
-"""How an engine stores a column (`store.engines.codec`); rooms read and write what its type says all the same.
+"""Storage form of a column in an engine (`store.engines.codec`); rooms use its plain type regardless.
 
 - `id`: minted ids in 17 bytes;
 - `ids`: ids, one to a line, compressed;
@@ -113,7 +115,7 @@ Of `ids`, `body` and `packed`, only null or not null (`>= ""`) can be asked for.
 
 
 OPAQUE: frozenset[Form] = frozenset({"ids", "body", "packed"})
-"""Forms whose values cannot be compared."""
+"""Forms that support no comparison but with null."""
 
 
 class Column(NamedTuple):
@@ -121,7 +123,7 @@ class Column(NamedTuple):
     type: Literal["text", "int", "bytes"]
     nullable: bool = False
     content: bool = False
-    """Holds something that was said or derived from it: must be nullable where the table's rule is `erase`."""
+    """Holds user content or text derived from it: must be nullable where the table's rule is `erase`."""
     cleared: bool = False
     """Holds no words, but was made from them: emptied with the content. May be part of an index."""
     form: Form = "plain"
@@ -139,7 +141,7 @@ class Table(NamedTuple, Generic[R]):
     unique: tuple[tuple[str, ...], ...] = ()
     indexes: tuple[tuple[str, ...], ...] = ()
     serves: tuple[str, ...] = ()
-    """The question that each of these indexes answers, unique ones first. `tests/contract/test_plans.py` asks them."""
+    """The query that each of these indexes serves, unique ones first. `tests/contract/test_plans.py` checks them."""
 
 
 _TYPES: dict[Any, Literal["text", "int", "bytes"]] = {str: "text", Trust: "text", int: "int", bytes: "bytes"}
@@ -187,30 +189,31 @@ def column_names(spec: Table[Any]) -> tuple[str, ...]:
 
 
 class TenantRow(NamedTuple):
-    """Which tenants exist. Listed only by `Engine.tenants`."""
+    """An existing tenant. Listed only by `Engine.tenants`."""
 
     created_at: str
 
 
 class UserRow(NamedTuple):
-    """How far a user's entries and what follows them have come. Corpora and banks have a row under their names, too."""
+    """Progress of a user's entries, index and vectors. Corpora and banks have a row under their names, too."""
 
     user_id: str
     tail: int
-    """How many entries the user has, forgotten ones included: they are numbered 1 to this."""
+    """Number of the user's entries, including forgotten ones, which are numbered 1 to this."""
     indexed: int
-    """How many of them, from the first on, the search index covers."""
+    """Number of them, from the first on, in the search index."""
     embedded: int
-    """How many of them, from the first on, the vectors cover."""
+    """Number of them, from the first on, with vectors."""
     generation: int
-    """How many forgets touched entries of the user."""
+    """Number of forgets that touched entries of the user."""
     key_sum: int = 0
-    """The sum of a number for each idempotency key of the user's (`store.append.number_of_key`): one that is deleted or
-    altered is missed by `verify`."""
+    """Sum of a number for each of the user's idempotency keys (`store.append.number_of_key`), by which `verify` detects
+    deleted or altered ones.
+    """
 
 
 class SessionRow(NamedTuple):
-    """One row per session: the head of its hash chain."""
+    """A session: the head of its hash chain."""
 
     user_id: str
     session_id: str
@@ -242,7 +245,7 @@ class EntryRow(NamedTuple):
     body: str | None
     receipt_id: str | None
     n: int = 0
-    """The number of the entry among its user's, which a store gives as it writes it. No hash covers it."""
+    """The per-user number of the entry, assigned by the store on writing. No hash covers it."""
 
 
 class BlobRow(NamedTuple):
@@ -255,10 +258,10 @@ class BlobRow(NamedTuple):
 
 
 class ItemRow(NamedTuple):
-    """Everything derived from the ledger that is a record: runs, receipts, facts, episodes, builds…
+    """A record derived from the ledger: runs, receipts, facts, episodes, builds…
 
-    A change is a new version; the newest version is the state. `name` is a digest of what the item is called
-    (a fact's key, say), so that it can be looked up while no index holds a word.
+    A change is a new version; the newest version is the state. `name` is a digest of the item's name (a fact's key,
+    say), so that it can be looked up while no index holds a word.
     """
 
     id: str
@@ -275,14 +278,15 @@ class ItemRow(NamedTuple):
     body: str | None
     receipt_id: str | None
     digest: bytes | None
-    """Of the other columns as they were written; None of rows of before, and of what was forgotten."""
+    """Digest of the other columns as written; None for rows older than digests, and for forgotten ones."""
     checked: int
-    """What its row is held against: 0 of rows of before, which may lack a digest; 1 its digest; 2 a proof as well."""
+    """Verification of the row: 0 for older rows, which may lack a digest; 1 its digest; 2 a proof as well."""
     newest: int = 0
     """1 on the newest version of an item, 0 once that was forgotten. Runs of corpora and banks always have 0."""
     owner: str | None = None
-    """Whose list shows it: the run's for what a run logs, else the user's, the corpus' or the bank's. None of kinds
-    that are in no list."""
+    """Owner of the list that shows it: of the run for a run's log, else the user, the corpus or the bank. None for
+    kinds that are not listed.
+    """
     placed_at: str = ""
     """When its first version was written. Lists are in this order, then by id."""
 
@@ -295,8 +299,9 @@ class LinkRow(NamedTuple):
 
 
 class LineageRow(NamedTuple):
-    """Lineage in one row: what of one user an item was made from, turns or records of their bank, by their ids, one to
-    a line."""
+    """Lineage in one row: an item's sources of one user, turns or records of their bank, by their ids, one to a
+    line.
+    """
 
     item_id: str
     user_id: str
@@ -304,7 +309,7 @@ class LineageRow(NamedTuple):
 
 
 class ItemTermRow(NamedTuple):
-    """A term by which an item is found: a hashed word of its newest version, while that may be shown."""
+    """A search term of an item: a hashed word of its newest version, while that may be shown."""
 
     owner: str
     term: int
@@ -313,8 +318,8 @@ class ItemTermRow(NamedTuple):
 
 
 class PartRow(NamedTuple):
-    """What snapshots are made of, shared between those of one run: claims and the like, and the nodes of the trees they
-    hang on, named by their hash under the run's own salt. `owner` is the item that all snapshots of the run are.
+    """Parts of snapshots, shared between those of one run: claims and the like, and the tree nodes that hold them,
+    named by their hash under the run's own salt. `owner` is the item that all snapshots of the run are.
     """
 
     owner: str
@@ -324,8 +329,8 @@ class PartRow(NamedTuple):
 
 
 class ProofRow(NamedTuple):
-    """A link of the chain of proofs of a session, for what no entry gives: its builds. Receipts, which are nobody's,
-    have the chain with empty names.
+    """A link of a session's chain of proofs for builds, which no entry gives. Receipts, which no user owns, have the
+    chain with empty names.
 
     The row with number 0 is the end of the chain: `version` is the number of its last link.
     """
@@ -336,10 +341,10 @@ class ProofRow(NamedTuple):
     item_id: str
     version: int
     keyed: int
-    """1 where `hash` was made with the key of the store, which lies outside it."""
+    """1 where `hash` was made with the key of the store, which is kept outside it."""
     salt: bytes | None
     digest: bytes
-    """Of the item's row under the salt, so that nothing can be told from it once the salt was forgotten."""
+    """Digest of the item's row under the salt, which reveals nothing once the salt was forgotten."""
     hash: bytes
 
 
@@ -364,7 +369,7 @@ class SegmentRow(NamedTuple):
 
 
 class VectorRow(NamedTuple):
-    """Vectors of the same turns, in blocks of their own, bound to the embedder that made them."""
+    """Vectors of the same turns, in separate blocks, bound to the embedder that made them."""
 
     user_id: str
     embedder: str
@@ -376,7 +381,7 @@ class VectorRow(NamedTuple):
 
 
 class MarkRow(NamedTuple):
-    """The number by which the packets of a session cite a piece of evidence. Given once, and never to another."""
+    """The number by which the packets of a session cite a piece of evidence. Assigned once, and never reused."""
 
     user_id: str
     session_id: str
@@ -392,24 +397,24 @@ class EpisodeRow(NamedTuple):
     first: int
     last: int
     turns: int
-    """How many entries of it are turns or were, before they were forgotten: a forget moves no cut."""
+    """Number of its entries that are turns or were, before they were forgotten: a forget moves no cut."""
     started_at: str
     ended_at: str
 
 
 class StatementRow(NamedTuple):
-    """A sentence that a user said and that may matter, or a turn that is shown whole or not at all: its place in an
-    entry and the scores of the gate, each from 0 to 255. It holds no word.
+    """A user's sentence that may matter, or a turn that is shown whole or not at all: its place in an entry and the
+    scores of the gate, each from 0 to 255. It holds no word.
     """
 
     user_id: str
     rank: int
-    """High where it may be about safety, a standing wish or a correction: a profile reads these first."""
+    """High for likely safety issues, standing wishes and corrections: a profile reads these first."""
     n: int
-    """The number of the entry among its user's."""
+    """The per-user number of the entry."""
     start: int
     size: int
-    """Characters before the sentence, and of it."""
+    """Characters before the sentence, and in it."""
     safety: int
     wish: int
     decision: int
@@ -421,40 +426,40 @@ class StatementRow(NamedTuple):
 
 # -- values and checkpoints that frameworks keep ---------------------------------------------------------
 #
-# The words stay in the entries; these rows say where they are, so that a read costs what it shows.
+# The words stay in the entries; these rows point at them, so that a read costs no more than its result.
 
 VALUES_SESSION = "kept_values"
-"""The session of an owner in which values are kept: each is forgotten by itself, in all that it ever was."""
+"""The session of an owner in which values are kept: each is forgotten by itself, with all its versions."""
 
 LIVE, SUPERSEDED, REMOVED = 1, 2, 3
-"""How something that is kept stands."""
+"""Status of a kept value."""
 NEVER = 2**62
-"""When something expires that does not, in microseconds since 1970."""
+"""Expiry time of what never expires, in microseconds since 1970."""
 
 
 class PlaceRow(NamedTuple):
-    """Where something stands that an entry keeps: one row for each that it keeps, older ones included."""
+    """The place of something kept in an entry: one row for each, older ones included."""
 
     entry_id: str
     number: int
-    """Which of those that the entry keeps."""
+    """Index among the things kept in the entry."""
     user_id: str
     session_id: str
     seq: int
     space: str
-    """Whose names these are: one store, or one saver."""
+    """The namespace: one store, or one saver."""
     path: str
-    """The labels it stands below, each with a sign behind it that no label holds, so that a prefix is a range."""
+    """Its path of labels, each followed by a character that no label holds, so that a prefix is a range."""
     name: str
     state: int
     made: int
-    """When something was first put under this name, in microseconds since 1970."""
+    """Time of the first value under this name, in microseconds since 1970."""
     changed: int
     expires: int
 
 
 class PrefixRow(NamedTuple):
-    """One row for each prefix of the path of what is live: a search below any of them walks along an index."""
+    """A prefix of the path of a live value: a search below any prefix walks along an index."""
 
     space: str
     prefix: str
@@ -463,9 +468,9 @@ class PrefixRow(NamedTuple):
 
 
 class PlaceVectorRow(NamedTuple):
-    """What a search compares a query with, of one text of one entry; by whom it was made, and a digest of it.
+    """The vector of one text of one entry, with its embedder and a digest.
 
-    The row with number -1 says that there is nothing to be compared.
+    The row with number -1 marks that there is nothing to compare.
     """
 
     entry_id: str
@@ -480,14 +485,15 @@ class PlaceVectorRow(NamedTuple):
 # They are no evidence: no dump has them, no chain covers them, no report counts them.
 
 SERVER = "\x1fserver"
-"""The tenant of rows that are of no tenant. No tenant's name holds a control character, so it is nobody's, and listed
-nowhere."""
+"""Tenant of rows without a tenant. Tenants' names hold no control characters, so it cannot clash, and is never
+listed.
+"""
 UPKEEP = "\x1fupkeep"
-"""The tenant of leases on upkeep of the store as a whole; nobody's either."""
+"""Tenant of leases on upkeep of the store as a whole."""
 
 
 class WorkRow(NamedTuple):
-    """Long work of a server, as any of its processes tells of it."""
+    """Long-running work of a server, visible to all its processes."""
 
     id: str
     name: str
@@ -495,21 +501,22 @@ class WorkRow(NamedTuple):
     status: str
     progress: int
     tries: int
-    """How many processes took it up."""
+    """Number of processes that took it up."""
     clearing: int
-    """How often answers had been cleared when it began."""
+    """Number of clearings of answers when it began."""
     started_at: str
     finished_at: str | None
     salt: bytes | None
     asked: str | None
-    """What was asked, to start it again; None where it cannot be, and once it is finished."""
+    """The request, to start it again; None where it cannot be restarted, and once it is finished."""
     answer: str | None
     """Its result or its error."""
 
 
 class LeaseRow(NamedTuple):
-    """Who carries out a work, whichever tenant's: its process counts it on while it lives. A row of `SERVER`; for a
-    piece of upkeep, of the tenant whose it is, or of `UPKEEP`."""
+    """The process that carries out a work, of any tenant, and that counts the lease on while it lives. A row of
+    `SERVER`; for a piece of upkeep, of its tenant, or of `UPKEEP`.
+    """
 
     id: str
     tenant: str
@@ -525,24 +532,24 @@ class ReplyRow(NamedTuple):
     key_hash: bytes
     created_at: str
     kept: int
-    """1 while there is an answer; 0 once it ran out."""
+    """1 while there is an answer; 0 once it expired."""
     size: int
     status: int
     salt: bytes | None
     said: bytes | None
-    """Of the request, under the salt."""
+    """Digest of the request, under the salt."""
     headers: str | None
     body: bytes | None
 
 
 class ClearingRow(NamedTuple):
-    """How often a forget or an import cleared what was kept of answers."""
+    """Number of times a forget or an import cleared stored answers."""
 
     number: int
 
 
 class RateRow(NamedTuple):
-    """How many requests a key has left, in thousandths, and when that was reckoned. A row of `SERVER`."""
+    """The remaining requests of a key, in thousandths, and when that was computed. A row of `SERVER`."""
 
     name: str
     left_milli: int

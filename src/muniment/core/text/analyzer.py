@@ -1,4 +1,4 @@
-"""From text to terms: stems, words that say nothing, what is indexed, and what a query is made of."""
+"""Conversion of text to terms: stems, stop words, index terms, and query terms."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ _WORDS = WordList(__package__, "stopwords.txt")
 
 @cache
 def stop_words(language: str) -> frozenset[str]:
-    """The stop words of a language, casefolded and without accents."""
+    """Return the stop words of a language, casefolded and without accents."""
     return frozenset(map(plain_letters, _WORDS.words(language)))
 
 
 @cache
 def korean_particles() -> tuple[str, ...]:
-    """What follows a noun in Korean, longest first; stripped where two syllables are left, or one of two."""
+    """Return particles that follow a Korean noun, longest first; stripped if two syllables remain, or one of two."""
     return tuple(sorted(set(_WORDS.words("korean particles")), key=lambda particle: (-len(particle), particle)))
 
 
 @cache
 def _korean_endings() -> tuple[str, ...]:
-    """Particles of nouns and endings of verbs, longest first."""
+    """Return particles of nouns and endings of verbs, longest first."""
     return tuple(
         sorted({*korean_particles(), *_WORDS.words("korean endings")}, key=lambda ending: (-len(ending), ending))
     )
@@ -69,7 +69,7 @@ _FORMS = WordList(__package__, "irregular_forms.txt")
 
 @cache
 def irregular_forms() -> dict[str, str]:
-    """A form → the word it is filed under; the stem of that word is the term."""
+    """Map each form to its headword, whose stem is the term."""
     return {form: base for base, forms in _FORMS.pairs() for form in forms.split()}
 
 
@@ -82,7 +82,7 @@ _STEP_2_TEXT = (
 )
 _STEP_3_TEXT = "icate>ic ative> alize>al iciti>ic ical>ic ful> ness>"
 _STEP_4_TEXT = "ement al ance ence er ic able ible ant ment ent sion tion ou ism ate iti ous ive ize"
-"""The longer first where one ends another."""
+"""Longer suffixes first where one ends another."""
 
 
 def _by_end(text: str) -> dict[str, tuple[tuple[str, str], ...]]:
@@ -101,7 +101,7 @@ _DOUBLED = frozenset(letter * 2 for letter in "bcdfghjkmnpqrtvwxy")
 
 
 def stem(word: str) -> str:
-    """The stem of a casefolded word; what is not made of the letters a–z is its own stem."""
+    """Return the stem of a casefolded word; a word with other letters than a–z is its own stem."""
     if len(word) < 3 or not (word.isascii() and word.isalpha()):
         return word
     return porter_stem(irregular_forms().get(word, word))
@@ -109,20 +109,20 @@ def stem(word: str) -> str:
 
 @cache
 def _stemmer_of(language: str) -> Callable[[], Any]:
-    """The class of a published Snowball stemmer; it is loaded with the first word of its language."""
+    """Return the class of a published Snowball stemmer; loaded with the first word of its language."""
     name = "dutch_porter" if language == "dutch" else language
     module = import_module(f"snowballstemmer.{name}_stemmer")
     return cast("Callable[[], Any]", getattr(module, name.title().replace("_", "") + "Stemmer"))
 
 
 def stem_in(language: str, word: str) -> str:
-    """The Snowball stem of a word in lower case, in Russian or one of `LATIN_LANGUAGES`."""
+    """Return the Snowball stem of a word in lower case, in Russian or one of `LATIN_LANGUAGES`."""
     stemmer = _stemmer_of(language)()  # a stemmer holds its word while it works, so threads cannot share one
     return cast("str", stemmer.stemWord(word))
 
 
 def porter_stem(word: str) -> str:
-    """Porter (1980), with the two departures of his own later program (`bli`, `logi`)."""
+    """Stem by Porter (1980), with the two departures of his own later program (`bli`, `logi`)."""
     if len(word) < 3:
         return word
     if word[-1] == "s":
@@ -143,13 +143,13 @@ def porter_stem(word: str) -> str:
 
 
 def _has_vowel(text: str) -> bool:
-    """A y is one behind a consonant, or before anything."""
+    """Return whether there is a vowel, counting a y after a consonant or at the start."""
     classes = text.encode().translate(_CLASSES)
     return b"v" in classes or (len(text) > 1 and b"y" in classes)
 
 
 def _measure(text: str) -> int:
-    """How often a vowel is followed by a consonant: Porter's m. A y is a vowel behind anything but a vowel."""
+    """Count vowels followed by a consonant: Porter's m. A y is a vowel except after a vowel."""
     classes = text.encode().translate(_CLASSES)
     if b"y" in classes:
         if classes.startswith(b"y"):
@@ -159,7 +159,7 @@ def _measure(text: str) -> int:
 
 
 def _ends_short(text: str) -> bool:
-    """Does it end as "hop" does: a consonant or nothing, a vowel, a consonant but w and x?"""
+    """Return whether it ends like "hop": a consonant or nothing, a vowel, a consonant but w and x."""
     return text[-2:-1] in _VOWELS_OR_Y and text[-1] not in _NO_SHORT_END and text[-3:-2] not in _VOWELS
 
 
@@ -170,7 +170,7 @@ def _singular(word: str) -> str:
 
 
 def _present(word: str) -> str:
-    """Without -ed and -ing."""
+    """Strip -ed and -ing."""
     end = word[-3:]
     if end == "eed":
         return word[:-1] if _measure(word[:-3]) else word
@@ -179,7 +179,7 @@ def _present(word: str) -> str:
 
 
 def _mended(word: str) -> str:
-    """What is left after -ed and -ing gets its e back, or loses its doubled consonant."""
+    """Restore the e after removing -ed or -ing, or undouble the final consonant."""
     end = word[-2:]
     if end in _MENDED_BY_E:
         return word + "e"
@@ -191,7 +191,7 @@ def _mended(word: str) -> str:
 
 
 def _without_suffixes(word: str) -> str:
-    """Each step takes the first of its suffixes that the word has, if enough is left before it."""
+    """Remove, in each step, the first of its suffixes that the word has, if enough is left before it."""
     for step in (_STEP_2, _STEP_3):
         for suffix, new in step.get(word[-2:], ()):
             if word.endswith(suffix):
@@ -206,11 +206,11 @@ def _without_suffixes(word: str) -> str:
 
 
 ANALYZER_VERSION = "a5"
-"""Changes whenever the same text may give other terms: an index made by another version has to be built again."""
+"""Changed whenever the same text may give other terms: an index of another version must be rebuilt."""
 
 _CACHE_MAX = 1 << 16
 _WORD_CHARS_MAX = 64
-"""Longer runs are cut: they are keys, hashes and noise, and nobody asks for the tail of one."""
+"""Longer runs are cut: they are keys, hashes and noise, and their tails are never searched."""
 
 MONTHS = {
     name: number
@@ -255,7 +255,7 @@ _NUMBERS = WordList(__package__, "numbers.txt")
 
 @cache
 def _settled(language: str = "english") -> dict[str, tuple[str, ...]]:
-    """Words whose terms follow no rule, without accents: numbers, months, and what says nothing."""
+    """Words with irregular terms, without accents: numbers, months, and stop words."""
     if language == "english":
         numbers = {word: (number,) for word, number in NUMBER_WORDS.items()}
         return numbers | dict.fromkeys(stop_words("english") | MONTHS.keys(), ())
@@ -298,7 +298,7 @@ _ASCII_WORDS = bytes(char if chr(char).isalnum() and char < 128 else 0x20 for ch
 _MORE_THAN_WORDS = re.compile(r"[0-9](?:[.,:][0-9]|[A-Za-z]|[0-9]{3}[-/.][0-9]|[-/][0-9]{1,2}[-/][0-9]{4})")
 """An ASCII text without any of these has no date in digits, and its tokens are its runs of letters and digits."""
 _MAY_BE_DATE = re.compile(r"\d(?:\d{3}[-/.]\d|[-/.]\d{1,2}[-/.]\d{4}| ?[月월])")
-"""What a date holds that does not name its month by a word."""
+"""A date must match this, unless it names its month by a word."""
 
 
 def year_term(year: int) -> str:
@@ -314,8 +314,8 @@ def day_term(month: int, day: int) -> str:
 
 
 def month_and_day(one: int, two: int, mark: str) -> tuple[int, int] | None:
-    """Two numbers before a year, with this sign between: with points the day stands first, else where one of them can
-    be no month. None where it may be either.
+    """Order two numbers before a year as month and day, by their separator: with points the day comes first, else the
+    one that cannot be a month. None if ambiguous.
     """
     if mark == "." or one > 12 or one == two:
         return two, one
@@ -323,21 +323,21 @@ def month_and_day(one: int, two: int, mark: str) -> tuple[int, int] | None:
 
 
 def ascii_words(text: str) -> list[str]:
-    """The runs of letters and digits of an ASCII text, in lower case."""
+    """Return the runs of letters and digits of an ASCII text, in lower case."""
     return text.encode().translate(_ASCII_WORDS).decode().split()
 
 
 @cache
 def _telling() -> frozenset[str]:
-    """Words that make a text of ASCII more than plain English: names of months, and small words of other languages."""
+    """Words that make an ASCII text more than plain English: names of months, and small words of other languages."""
     return _MONTH_WORDS | language_signs()
 
 
 def analyze(text: str, words: Sequence[str] | None = None) -> list[str]:
-    """The terms of a text in reading order, repeated as often as they stand there.
+    """Return the terms of a text in reading order, with repetitions.
 
-    Words are filed under their stem in the language that the text is written in. In a language other than English they
-    are kept as they are written too: a short text says little of its language, and a name belongs to none.
+    Words are stemmed in the language that the text is written in. In a language other than English the unstemmed words
+    are added: a short text gives little evidence of its language, and a name belongs to none.
 
     `words` are the `ascii_words` of an ASCII text, where the caller has them.
     """
@@ -358,7 +358,7 @@ def analyze(text: str, words: Sequence[str] | None = None) -> list[str]:
         if language is not None:
             known, folded = _TERMS_IN[language], composed
             tokens = tokens if is_plain else pattern.findall(composed)
-    # Every date has the name of a month, or a year or a sign beside its digits.
+    # Every date has the name of a month, or a year or a sign next to its digits.
     if (is_told and not _MONTH_WORDS.isdisjoint(tokens)) or not (is_plain or _MAY_BE_DATE.search(folded) is None):
         left = take_dates(folded, terms)
         if left != folded:
@@ -370,7 +370,9 @@ def analyze(text: str, words: Sequence[str] | None = None) -> list[str]:
 
 
 def _composed(text: str) -> str:
-    """NFKC and casefold, with one apostrophe and the digits of ASCII; Japanese words lose the length of their end."""
+    """Normalise by NFKC and casefold, with one apostrophe and ASCII digits; final long vowels of Japanese words are
+    dropped.
+    """
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold().replace("’", "'"))
     return text if _OTHER_SCRIPT.search(text) is None else _LONG_END.sub("", ascii_digits(text))
 
@@ -382,7 +384,7 @@ _LONG_END = lazy_pattern("\u30fc(?<=[\u30a1-\u30fa]\u30fc)(?![\u30a1-\u30fc])")
 
 
 def take_dates(folded: str, terms: list[str]) -> str:
-    """Add the terms of the dates written out in a folded text; what is returned has them cut out."""
+    """Add the terms of the dates written out in a folded text; returns the text without them."""
 
     def take(match: re.Match[str]) -> str:
         read = _read_date(match)
@@ -404,7 +406,7 @@ def take_dates(folded: str, terms: list[str]) -> str:
 
 
 def _read_date(match: re.Match[str]) -> tuple[int | None, int, int] | None:
-    """Year, month and day (0 where a month is meant) of a date written out; None where it is no date."""
+    """Return year, month and day (0 for a whole month) of a date written out; None where it is not a date."""
     found = match.groupdict()
     if found["mark"]:
         read = month_and_day(int(found["one"]), int(found["two"]), found["mark"])
@@ -422,7 +424,7 @@ def _read_date(match: re.Match[str]) -> tuple[int | None, int, int] | None:
 
 
 def date_at(folded: str, start: int) -> tuple[date, int] | None:
-    """The day of a year that is written out from this place of a folded text on, and where that ends."""
+    """Return the day of a year written out at this place of a folded text, and its end."""
     match = _DATE.match(folded, start)
     read = _read_date(match) if match is not None else None
     if match is None or read is None:
@@ -434,7 +436,7 @@ def date_at(folded: str, start: int) -> tuple[date, int] | None:
 
 
 class _Terms(Memo[str, tuple[str, ...]]):
-    """Token → its terms, remembered."""
+    """A cached map of tokens to their terms."""
 
     def __init__(self, make: Callable[[str], tuple[str, ...]]) -> None:
         super().__init__()
@@ -466,7 +468,7 @@ def _terms_of_token(token: str) -> tuple[str, ...]:
 
 
 def _terms_in_language(language: str, token: str) -> tuple[str, ...]:
-    """The stem of a word, and the word as it would stand in an English text where that is something else."""
+    """Return a word's stem, and its term in an English text if that differs."""
     plain = plain_letters(token)
     settled = _settled(language).get(plain)
     if settled is not None:
@@ -485,7 +487,7 @@ _RUSSIAN = lazy_pattern("[а-яё]+")
 
 
 def _cyrillic(token: str) -> tuple[str, ...]:
-    """The stem under the rules of Russian, whichever language in these letters it is of: then its forms agree."""
+    """Return the stem by Russian rules, whichever Cyrillic language it is, so that its forms agree."""
     token = token.replace("ё", "е")
     settled = _settled("russian").get(token)
     if settled is not None:
@@ -498,7 +500,7 @@ def _is_cjk(char: str) -> bool:
 
 
 def plain_number(token: str) -> str:
-    """1,000 → 1000; 7th → 7; 2.50 → 2.5; 1990s → 1990s; what only starts with a digit stays a word."""
+    """Normalise a number: 1,000 → 1000; 7th → 7; 2.50 → 2.5; 1990s → 1990s; other words are kept."""
     if token.isdigit():
         return token.lstrip("0") or "0"
     body = token.rstrip("abcdefghijklmnopqrstuvwxyz")
@@ -513,13 +515,13 @@ def plain_number(token: str) -> str:
 
 
 _PARTICLE = "的"
-"""What stands behind it begins a word."""
+"""A word begins after it."""
 _NEXT_WORD = lazy_pattern("[\u3041-\u309f][^\u3041-\u309f]|[\u30a1-\u30ff][^\u30a1-\u30ff]")
-"""Where Japanese goes from kana to other signs, another word begins."""
+"""Word starts in Japanese: changes from kana to other characters."""
 
 
 def _han(run: str) -> tuple[str, ...]:
-    """Every pair of neighbours and every sign that is no kana; the numbers, and what katakana may spell."""
+    """Return each pair of neighbours and each character but kana; numbers, and Latin spellings of katakana."""
     small = stop_words("chinese") | stop_words("japanese")
     signs = [sign for sign in run if len(run) == 1 or _KANA_SIGN.match(sign) is None]
     pairs = [run[at : at + 2] for at in range(len(run) - 1) if run[at] != _PARTICLE]
@@ -534,13 +536,13 @@ _THAI_CLUSTER = lazy_pattern("[\u0e40-\u0e44]?[\u0e01-\u0e2f][\u0e31\u0e34-\u0e3
 
 
 def _thai(run: str) -> tuple[str, ...]:
-    """Pairs of neighbours, as Thai has no blanks between words; a consonant has its vowels with it, and no tone."""
+    """Return pairs of neighbours, as Thai has no blanks between words; a consonant includes its vowels, and no tone."""
     clusters = _THAI_CLUSTER.findall(_THAI_TONE.sub("", run))
     return tuple(["".join(pair) for pair in pairwise(clusters)] or clusters)
 
 
 def _hangul(run: str) -> tuple[str, ...]:
-    """Of a word without its particle or ending: the syllables, their pairs, the first of them and all (`^`)."""
+    """Return, for a word without its particle or ending: the syllables, their pairs, the first and all (`^`)."""
     if run in stop_words("korean"):
         return ()
     kept = 2 if len(run) > 2 else 1
@@ -550,7 +552,7 @@ def _hangul(run: str) -> tuple[str, ...]:
 
 
 class _Hashes(Memo[str, int]):
-    """Term → its hash, remembered."""
+    """A cached map of terms to their hashes."""
 
     def __missing__(self, term: str) -> int:
         if len(self) >= _CACHE_MAX:
@@ -564,7 +566,7 @@ _HASHES = _Hashes()
 
 
 def term_hash(term: str) -> int:
-    """A stable unsigned 64-bit number for a term."""
+    """Return a stable unsigned 64-bit number for a term."""
     return _HASHES[term]
 
 

@@ -1,8 +1,8 @@
-"""Common knowledge of words: what is a kind of what, and what is said instead of what.
+"""Common knowledge of words: hyponyms and synonyms.
 
-A question asks for "pets" and the memory says "my two dogs". With no model at hand, a hand-written table of everyday
-life (`data/kinds.txt`) closes a part of that gap: `widen` gives, for the terms of a query, the groups of terms that may
-stand in an answer.
+A question asks for "pets" and the memory says "my two dogs". Without a model, a hand-written table of everyday life
+(`data/kinds.txt`) closes a part of that gap: `widen` maps the terms of a query to groups of terms that an answer may
+contain.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ __all__ = ["Group", "widen"]
 _KINDS = WordList(__package__, "kinds.txt")
 
 Group = tuple[frozenset[str], frozenset[str]]
-"""The terms of a head, and the terms that may stand for it."""
+"""The terms of a head, and the terms that may replace it."""
 
 
 @cache
 def _heads() -> dict[str, list[tuple[str, str]]]:
-    """The sign that a term begins with → the heads that may have such a term, and the words of their lines."""
+    """Map the first character of a term to the heads that may have such a term, and the words of their lines."""
     found: dict[str, list[tuple[str, str]]] = {}
     irregular = irregular_forms()
     for heads, members in _KINDS.pairs():
@@ -36,7 +36,7 @@ def _heads() -> dict[str, list[tuple[str, str]]]:
 
 @cache
 def _table(sign: str) -> dict[str, list[tuple[frozenset[str], str]]]:
-    """Of the heads under one sign: a term of a head → all its terms, and the words of its line."""
+    """Map, for heads under one character, a term of a head to all its terms, and the words of its line."""
     found: dict[str, list[tuple[frozenset[str], str]]] = {}
     for head, members in _heads()[sign]:
         terms = frozenset(_key_terms(head))
@@ -47,25 +47,25 @@ def _table(sign: str) -> dict[str, list[tuple[frozenset[str], str]]]:
 
 @cache
 def _group(members: str) -> frozenset[str]:
-    """The terms of a line's words."""
+    """Return the terms of a line's words."""
     return frozenset(term for word in members.split() for term in _key_terms(word))
 
 
 def _key_terms(word: str) -> list[str]:
-    """The terms that tell a word apart: of Chinese and Korean words the pairs alone, where there are any."""
+    """Return the distinguishing terms of a word: for Chinese and Korean only the pairs, where there are any."""
     terms = analyze(word)
     pairs = [term for term in terms if not term.isascii() and len(term) == 2 and term[0] != "^"]
     return pairs or [term for term in terms if term[0] != "^"]
 
 
 def widen(terms: Iterable[str]) -> list[Group]:
-    """What the terms of a question ask for → the terms that may stand in an answer, never those of the question.
+    """Map the terms of a question to terms that an answer may contain, excluding those of the question.
 
-    Of two heads that match, one inside the other ("country", "european country"), the narrower one counts.
+    Of two matching heads, one inside the other ("country", "european country"), the narrower one counts.
     """
     asked = set(terms)
     merged: dict[frozenset[str], frozenset[str]] = {}
-    heads = _heads()  # read as far as it is asked for: a stem for each word of the table takes a while
+    heads = _heads()  # read lazily: stemming every word of the table takes a while
     for term in sorted(asked):
         for head, members in _table(term[0]).get(term, ()) if term[0] in heads else ():
             if head <= asked:

@@ -1,7 +1,7 @@
-"""Names in Latin letters: how a word that is written in another script would stand in an English text.
+"""Names in Latin letters: spellings of foreign-script words in an English text.
 
-`plain` writes any word in the letters a–z, sign by sign. The others look for what may be a name in a text of one script
-and give the spellings that an English text may have for it: a spelling is a guess that costs a term.
+`plain` writes any word in the letters a–z, character by character. The others find possible names in a text of one
+script and give their likely English spellings: each guess costs a term.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ __all__ = ["plain", "spelled_hangul", "spelled_katakana", "spelled_names"]
 _LISTS = WordList(__package__, "latin_names.txt")
 _CHARS_MAX = 32
 _SILENT = "_"
-"""Stands in the tables for no letter."""
+"""Silent letters in the tables."""
 _NOT_PLAIN = re.compile("[^a-z]+")
 
 
 @cache
 def _spellings(section: str) -> dict[str, str]:
-    """A sign → how it is written in a–z."""
+    """Map a character to its spelling in a–z."""
     rows = [zip(signs, written.split(), strict=True) for signs, written in _LISTS.pairs(section)]
     return {sign: written.strip(_SILENT) for row in rows for sign, written in row}
 
 
 @cache
 def _together() -> tuple[tuple[str, str], ...]:
-    """Letters side by side, and how they are written."""
+    """Letter sequences and their spellings."""
     return _LISTS.pairs("together")
 
 
 @cache
 def _hangul() -> tuple[tuple[str, ...], ...]:
-    """The sounds that a syllable begins with, has in the middle and ends with, in the order of their code points."""
+    """Initial, medial and final sounds of a syllable, in the order of their code points."""
     return tuple([tuple([sound.strip(_SILENT) for sound in entry.split()]) for entry in _LISTS.entries("hangul")])
 
 
@@ -47,8 +47,8 @@ def _hangul() -> tuple[tuple[str, ...], ...]:
 
 
 def plain(word: str) -> str:
-    """A word in the letters a–z: without accents, Cyrillic, Greek, Hangul and kana as they are spoken, of Arabic and
-    Hebrew the consonants. Empty where it has none of these, as a word in Chinese.
+    """Write a word in the letters a–z: without accents; Cyrillic, Greek, Hangul and kana as pronounced; Arabic and
+    Hebrew consonants only. Empty where it has none of these, as a word in Chinese.
     """
     return word[:_CHARS_MAX].lower() if word.isascii() and word.isalpha() else _plain(word)
 
@@ -79,7 +79,7 @@ def _latin(sign: str) -> str:
 
 
 _SMALL = "!"
-"""Stands before a small kana, which changes the one before it."""
+"""Precedes a small kana, which changes the one before it."""
 _KANA_SPOKEN = {"si": "shi", "ti": "chi", "tu": "tsu", "hu": "fu", "zi": "ji", "di": "ji", "du": "zu", "wo": "o"}
 _HISSED = ("shi", "chi", "ji")
 _VOWELS = tuple("aeiou")
@@ -93,8 +93,8 @@ def _kana(name: str) -> str:
 
 
 def _joined(parts: Iterable[str]) -> str:
-    """Small kana with what they change: "ki" and a small "yo" are "kyo", "te" and a small "i" are "ti", "u" and one are
-    "wi", and a small "tsu" doubles what follows it.
+    """Merge small kana with the sounds they change: "ki" and a small "yo" are "kyo", "te" and a small "i" are "ti", "u"
+    and one are "wi", and a small "tsu" doubles the next consonant.
     """
     found = [""]
     is_doubled = False
@@ -119,7 +119,7 @@ _CAPITALISED = lazy_pattern("(?<![\u0370-\u03ff\u0400-\u04ff])[Α-ΩА-ЯЁЂ-Џ
 _CAPITAL = lazy_pattern("[Α-ΩА-ЯЁЂ-Џ\u0490]")
 _SHORTEST = 2
 _OTHERWISE = (("х", "кх"), ("ё", "е"), ("ья", "ия"))
-"""What has two spellings in use: Muhammad and Mikhail, Alyona and Alena, Natalya and Natalia."""
+"""Alternative spellings in use: Muhammad and Mikhail, Alyona and Alena, Natalya and Natalia."""
 _CASES = (
     ("ой", ("ой", "а")),
     ("ей", ("ей", "а", "я")),
@@ -134,15 +134,15 @@ _CASES = (
     ("ю", ("", "я")),
     ("ь", ("",)),
 )
-"""What a case may put at the end of a name, the longer ones first, and what the name itself may end in there."""
+"""Case endings of names, the longer ones first, and the nominative endings they may replace."""
 _SOFT_SIGN, _BEHIND_SOFT_SIGN = "ь", ("", "я")
 _OPEN, _BEHIND_OPEN = tuple("аеёиоуыэюяіїє"), ("й", "я")
 
 
 def spelled_names(text: str, small: Set[str]) -> list[str]:
-    """The capitalised words of Cyrillic and Greek in Latin letters, each in the forms that its name may have.
+    """Return the capitalised Cyrillic and Greek words in Latin letters, each in the forms that its name may have.
 
-    `small` are words that are no names, though a sentence may begin with them.
+    `small` are words that are never names, though a sentence may begin with them.
     """
     if _CAPITAL.search(text) is None:
         return []
@@ -155,7 +155,7 @@ def spelled_names(text: str, small: Set[str]) -> list[str]:
 
 
 def _cyrillic(word: str) -> list[str]:
-    """The spellings of a name that may stand in any case."""
+    """Return the spellings of a name in any case."""
     return list(dict.fromkeys([plain(each) for name in _nominatives(word) for each in (name, _otherwise(name))]))
 
 
@@ -166,7 +166,7 @@ def _otherwise(name: str) -> str:
 
 
 def _nominatives(word: str) -> list[str]:
-    """What a name may be that stands so in a sentence: "Анны" is of "Анна", "Сергею" of "Сергей"."""
+    """Return the possible nominatives of a name: "Анны" is of "Анна", "Сергею" of "Сергей"."""
     for ending, ends in _CASES:
         root = word.removesuffix(ending)
         if root != word and len(root) >= _SHORTEST:
@@ -184,7 +184,7 @@ _KATAKANA = lazy_pattern("[\u30a1-\u30fa\u30fc]{2,}")
 
 
 def spelled_katakana(run: str) -> list[str]:
-    """The stretches of katakana in Latin letters; one that ends in u also without it, which Japanese adds to names."""
+    """Return the runs of katakana in Latin letters, also without a final u, which Japanese adds to names."""
     found: list[str] = []
     for stretch in _KATAKANA.findall(run):
         latin = plain(stretch)
@@ -199,10 +199,10 @@ def _given() -> frozenset[str]:
 
 
 def spelled_hangul(root: str) -> list[str]:
-    """A Korean name in Latin letters, the family's and the given one apart; nothing where the word looks like none."""
+    """Return a Korean name in Latin letters, family and given name separately; nothing for other words."""
     given, families = _given(), _spellings("korean family names")
     if root.endswith("이") and (len(root) == 4 or given.issuperset(root[:2])):
-        root = root[:-1] if len(root) > 2 else root  # what makes a name easier to say before a particle
+        root = root[:-1] if len(root) > 2 else root  # a vowel that eases pronunciation before a particle
     family = families.get(root[0]) if len(root) == 3 else None
     first = root[1:] if family else root
     if len(first) != 2 or not given.issuperset(first):

@@ -1,7 +1,7 @@
-"""How much of a text is analysed: a budget of work, told by the text alone, so that it is the same everywhere.
+"""The budget of work for analysing a text, determined by the text alone, so that it is the same everywhere.
 
-Every reader of a text is linear in it, but some read a sentence as often as they have patterns for one. So work is
-bounded by the size of the text and by the pieces that it falls into, never by a clock.
+Every reader of a text is linear in it, but some read a sentence once for each pattern. So work is bounded by the size
+of the text and its number of pieces, never by a clock.
 """
 
 from __future__ import annotations
@@ -27,36 +27,37 @@ class _Lazy:
 
 
 def lazy_pattern(source: str | Callable[[], str]) -> re.Pattern[str]:
-    """What `re.compile` gives, for use by its methods: most processes meet only some of the patterns.
+    """Compile a pattern on first use, as most processes need only some of them.
 
-    What tells the pattern, as where it is made of a word list, is called when it is first used."""
+    A callable, as for a pattern built from a word list, is called then.
+    """
     return cast("re.Pattern[str]", _Lazy(source))
 
 
 class Sign(NamedTuple):
-    """What tells that a text asks in some way."""
+    """A feature that shows how a text asks."""
 
     cues: frozenset[str]
-    """An English text that does so has one of these words."""
+    """Words at least one of which every English text with this feature contains."""
     pattern: re.Pattern[str]
 
     def is_in(self, folded: str, words: Set[str] | None) -> bool:
-        """`words` are those of an ASCII text: most have no cue, and that is quickly told."""
+        """Return whether a text has the feature. `words` are those of an ASCII text, for a quick rejection."""
         return (words is None or not self.cues.isdisjoint(words)) and self.pattern.search(folded) is not None
 
 
 def sign(cues: str, pattern: str) -> Sign:
-    """`cues` are words with spaces between them."""
+    """Make a sign; `cues` are words separated by spaces."""
     return Sign(frozenset(cues.split()), lazy_pattern(pattern))
 
 
-# -- what every match holds ---------------------------------------------------------------------------
+# -- words in every match -----------------------------------------------------------------------------
 
 Needles = frozenset[str]
 
 _NEEDLES_MAX = 32
 _LONG = 4
-"""A needle of so many signs is rare enough: from there on fewer needles are better than longer ones."""
+"""Length from which a needle is rare enough: beyond it, fewer needles beat longer ones."""
 _WIDTHLESS = frozenset("bBAZ")
 _REPEATED = re.compile(r"([*+?]|\{(\d*)(?:,\d*)?\})[?+]?")
 _CLASS = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]")
@@ -64,9 +65,9 @@ _OPENING = re.compile(r"\((\?:|\?=|\?!|\?<=|\?<!|\?P<\w+>)?")
 
 
 def needles_of(source: str) -> Needles | None:
-    """Words of which every text holds one that a pattern is found in; None where no such words can be told.
+    """Return words one of which occurs in every match of a pattern; None where none can be derived.
 
-    To look for a few words takes a fraction of the time of a search. The pattern is one of ours, without flags, back
+    Searching for a few words takes a fraction of the time of a pattern. The pattern is one of ours, without flags, back
     references and atomic groups.
     """
     found, at = _alternatives(source, 0)
@@ -76,8 +77,8 @@ def needles_of(source: str) -> Needles | None:
 
 
 def needle_sets_of(source: str) -> tuple[Needles, ...]:
-    """Sets of words: of each of them every text holds one that a pattern is found in. Those of `needles_of`, and where
-    the pattern is no choice of several, the longest of the others that it asks for.
+    """Return sets of words, from each of which every match of a pattern contains one: those of `needles_of`, and where
+    the pattern is not a choice of several, the longest of its other required words.
     """
     told, at = _told(source, 0)
     if at < len(source):
@@ -92,7 +93,7 @@ def needle_sets_of(source: str) -> tuple[Needles, ...]:
 
 
 def _shortest(found: Needles) -> Needles:
-    """Without those that hold another one."""
+    """Drop needles that contain another one."""
     return frozenset(word for word in found if not any(word != other and other in word for other in found))
 
 
@@ -105,13 +106,13 @@ def _alternatives(source: str, at: int) -> tuple[Needles | None, int]:
 
 
 def _sequence(source: str, at: int) -> tuple[Needles | None, int]:
-    """The best needles of what stands one after the other, and where it ends."""
+    """Return the best needles of a sequence, and its end."""
     told, at = _told(source, at)
     return _best(told), at
 
 
 def _told(source: str, at: int) -> tuple[list[Needles], int]:
-    """The needles of each part of what stands one after the other, and where it ends."""
+    """Return the needles of each part of a sequence, and its end."""
     told: list[Needles] = []
     run = ""
     while at < len(source) and source[at] not in "|)":
@@ -134,7 +135,7 @@ def _told(source: str, at: int) -> tuple[list[Needles], int]:
 
 
 def _part(source: str, at: int) -> tuple[str | None, int, Needles | None, bool]:
-    """The next part: the sign it stands for, where it ends, what its matches hold, and does it take no room?"""
+    """Return the next part: its character, its end, the needles of its matches, and whether it is empty."""
     sign = source[at]
     if sign == "(":
         opening = cast("re.Match[str]", _OPENING.match(source, at))
@@ -152,7 +153,7 @@ def _part(source: str, at: int) -> tuple[str | None, int, Needles | None, bool]:
 
 
 def _best(told: Iterable[Needles]) -> Needles | None:
-    """Long ones before short ones, then few, then the longest."""
+    """Rank needles: long ones before short ones, then few, then the longest."""
 
     def worth(needles: Needles) -> tuple[int, int, int, list[str]]:
         shortest = min(map(len, needles))
@@ -165,11 +166,11 @@ def _best(told: Iterable[Needles]) -> Needles | None:
 
 
 _ACCENTED = lazy_pattern("[\u00c0-\u024f\u0300-\u036f\u0386-\u03ce\u1e00-\u1fff]+")
-"""Accents, and letters of Latin and Greek that may have some. Those of Cyrillic stay: й is another letter than и."""
+"""Accents, and letters of Latin and Greek that may have some. Cyrillic is excluded: й is a different letter from и."""
 
 
 def plain_letters(text: str) -> str:
-    """Composed text (NFC) without the accents on its Latin and Greek letters."""
+    """Return composed text (NFC) without the accents on its Latin and Greek letters."""
     return text if text.isascii() else _ACCENTED.sub(lambda match: _plain(match[0]), text)
 
 
@@ -186,7 +187,7 @@ _OTHER_DIGIT = lazy_pattern(r"[^\D0-9]")
 
 
 def ascii_digits(text: str) -> str:
-    """The text with 0 to 9 for the digits of every script."""
+    """Replace the digits of every script by 0 to 9."""
     return _OTHER_DIGIT.sub(lambda match: str(unicodedata.digit(match[0])), text)
 
 
@@ -198,9 +199,9 @@ _YEAR_SIGNS = 4
 
 
 def numbers_in_han(run: str) -> list[str]:
-    """The numbers that are written with several Chinese numerals: 十二 is 12, 三百 is 300, 二〇一九 is 2019.
+    """Replace numbers written with several Chinese numerals: 十二 is 12, 三百 is 300, 二〇一九 is 2019.
 
-    One sign alone is too often part of another word, and two digits side by side mean "about so many".
+    A single character is too often part of another word, and two adjacent digits mean an approximate number.
     """
     found = []
     for numeral in _NUMERAL.findall(run):
@@ -213,7 +214,7 @@ def numbers_in_han(run: str) -> list[str]:
 
 
 def _value(numeral: str) -> int:
-    """A digit counts what the unit behind it says, and all since the last greater one what a 万 or 亿 says."""
+    """Evaluate: a unit multiplies the digit before it, and 万 or 亿 everything since the last greater one."""
     whole = myriads = part = digit = 0
     for sign in numeral:
         if sign in _DIGITS:
@@ -231,11 +232,11 @@ def _value(numeral: str) -> int:
 
 
 _PIECE_END = re.compile(r"[.!?;。！？；\n]++")
-"""Where a sentence, a clause or a line ends."""
+"""End of a sentence, a clause or a line."""
 
 
 def analysed_chars(text: str, chars_max: int, pieces_max: int) -> int:
-    """How many characters of a text are analysed: all of a usual one."""
+    """Return how many characters of a text are analysed: all of a usual one."""
     reach = min(len(text), chars_max)
     if reach <= pieces_max:  # a piece has a character at least
         return reach

@@ -1,6 +1,6 @@
-"""Where someone can live, as far as a name tells: places that are well known, and names that are no places.
+"""Places where someone can live, by name: well-known places, and names that are not places.
 
-The names stand in `data/places.txt`, which is read with this module: what speaks of no place does not load it.
+The names are in `data/places.txt`, read with this module, so code that needs no places does not load it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["is_known_place", "is_no_place"]
 _WORDS = WordList(__package__, "places.txt")
 _PLACES = frozenset(_WORDS.entries("places"))
 _PRODUCTS = frozenset(_WORDS.entries("products"))
-"""Names of products that people say they moved to."""
+"""Product names that people write they moved to."""
 _ELSEWHERE = frozenset(_WORDS.entries("elsewhere"))
 """Teams, plans, seasons, states of mind, time zones, places of stories."""
 _KINDS = lazy_pattern(
@@ -29,13 +29,13 @@ _INNER_CAPITAL = re.compile(r"[a-z][A-Z]")
 
 
 def is_known_place(name: str) -> bool:
-    """A country, state or larger city; or a place with its region: `Springfield, Illinois`."""
+    """Return whether it is a country, state or larger city; or a place with its region: `Springfield, Illinois`."""
     first, _, region = name.casefold().replace("’", "'").partition(", ")
     return first in _PLACES or region in _PLACES
 
 
 def is_no_place(name: str) -> bool:
-    """A product, a team, a state of mind, an ordinal: what one can move to or live in without being there."""
+    """Return whether it is a product, a team, a state of mind, an ordinal: one can move to it without being there."""
     if is_known_place(name):
         return False
     words = name.casefold().split()

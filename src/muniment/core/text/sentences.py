@@ -25,7 +25,7 @@ _END = lazy_pattern(
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """Half-open spans of the sentences of a text, white space around each left out. Every other character is in one."""
+    """Return half-open spans of a text's sentences, which cover every character but surrounding white space."""
     spans: list[tuple[int, int]] = []
     start = 0
     for found in _END.finditer(text):
@@ -38,7 +38,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
 
 def _is_short(text: str, start: int, dot: int) -> bool:
-    """Does the dot close an abbreviation or an initial rather than a sentence?"""
+    """Return whether the dot closes an abbreviation or an initial rather than a sentence."""
     word = text[max(start, dot - 8) : dot].rsplit(maxsplit=1)[-1:] or [""]
     bare = word[0].lstrip("(\"'“").casefold()
     return bare in _SHORT or (len(bare) == 1 and bare.isalpha() and bare != "i")
@@ -56,15 +56,15 @@ def _add(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
 
 
 PASSAGE_WORDS = 45
-"""About how many words a passage has; of scripts that write no spaces, four times as many signs."""
+"""Approximate words of a passage; in scripts that write no spaces, four times as many characters."""
 _SHORT_CHARS = 240
-"""A text that is no longer is one passage, however it is written."""
+"""A text up to this length is one passage."""
 _SHORT_SIGNS = 80
-"""The same of a text that has letters beyond Latin."""
+"""The same for a text with letters beyond Latin."""
 
 
 def passage_spans(text: str) -> list[tuple[int, int]]:
-    """Half-open spans of the passages of a text, in order, white space between them left out; none of an empty one."""
+    """Return half-open spans of the passages of a text, in order, without white space between; none if empty."""
     if len(text) <= (_SHORT_CHARS if text.isascii() else _SHORT_SIGNS):
         return [(0, len(text))] if text.strip() else []
     spans: list[tuple[int, int]] = []
@@ -77,7 +77,7 @@ def passage_spans(text: str) -> list[tuple[int, int]]:
         begin = begin if held else start
         last, held = end, held + count
     if held:
-        if spans and held < PASSAGE_WORDS // 4:  # a closing remark belongs to what it closes
+        if spans and held < PASSAGE_WORDS // 4:  # a closing remark belongs to the passage before it
             spans[-1] = (spans[-1][0], last)
         else:
             spans.append((begin, last))
@@ -85,7 +85,7 @@ def passage_spans(text: str) -> list[tuple[int, int]]:
 
 
 def _pieces(text: str) -> list[tuple[int, int]]:
-    """The sentences; one that is too long for a passage in even parts, cut at spaces where it has any."""
+    """Return the sentences, cutting those too long for a passage into even parts, at spaces where possible."""
     pieces: list[tuple[int, int]] = []
     for start, end in sentence_spans(text):
         count = _words(text, start, end)
@@ -103,13 +103,13 @@ def _pieces(text: str) -> list[tuple[int, int]]:
 
 
 def _words(text: str, start: int, end: int) -> int:
-    """How many words a stretch has, about: by its spaces, or by its signs where it has few of them."""
+    """Estimate the words of a run: by its spaces, or by its characters where it has few spaces."""
     spaces = text.count(" ", start, end) + 1
     return spaces if text.isascii() else max(spaces, _signs(text[start:end]) // 4)
 
 
 def _signs(text: str) -> int:
-    """How many of the signs are of scripts that stand without spaces between words."""
+    """Count characters of scripts that are written without spaces between words."""
     return sum(1 for sign in text if sign >= "\u0e00" and not "\uac00" <= sign <= "\ud7a3")
 
 
@@ -117,7 +117,7 @@ def _signs(text: str) -> int:
 
 
 class ByteOffsets:
-    """`offsets[index]` is where the character begins; the text's length is the end of the last."""
+    """`offsets[index]` is the start of a character; the text's length is the end of the last."""
 
     def __init__(self, text: str) -> None:
         self._offsets = None if text.isascii() else list(accumulate(map(_width, text), initial=0))
@@ -131,7 +131,7 @@ def _width(char: str) -> int:
 
 
 def lines_at(text: str | bytes, places: Iterable[int]) -> list[int]:
-    """The line of each place, from 1 on, in one walk; the places are given in their order."""
+    """Return the line of each place, from 1 on, in one walk; the places are in order."""
     lines: list[int] = []
     line, at = 1, 0
     for place in places:
@@ -146,32 +146,32 @@ def lines_at(text: str | bytes, places: Iterable[int]) -> list[int]:
 
 _BRACKETS = r"\[\s*({name}\d{{1,9}}(?:\s*[-–,;]\s*\d{{1,9}})*)\s*\]"
 MARK = re.compile(_BRACKETS.format(name=""))
-"""A mark; its group is what stands within the brackets."""
+"""A mark; its group is the text in the brackets."""
 _CODE_OR_MARK = re.compile(
     r"```.*?(?:```|\Z)|`[^`\n]*`"
     rf"|(?P<opens>(?<![^\n])(?=\[))?(?P<blank>[^\S\n]?){_BRACKETS.format(name='?P<numbers>')}(?(opens)[^\S\n]*)",
     re.DOTALL,
 )
-"""Code, or a mark: with the blank before it, or behind one that opens a line."""
+"""Code, or a mark: with the blank before it, or after one that opens a line."""
 _RANGE = re.compile(r"(\d{1,9})\s*[-–]\s*(\d{1,9})")
 _PARTS = re.compile(r"[,;]")
 _CITATION = re.compile(r" \[[^\[\]\n]{1,256}\]")
 _RANGE_MAX = 50
-"""A longer range is not a citation: its ends count, not what lies between."""
+"""A longer range is not a citation: only its ends count."""
 
 
 def mark_numbers(mark: str) -> list[str]:
-    """The numbers within the brackets of a mark."""
+    """Return the numbers in the brackets of a mark."""
     return [number for part in _PARTS.split(mark) if part for number in _numbers(part)]
 
 
 def numbers_in(text: str) -> list[str]:
-    """The numbers of all marks of a text, each once, in order."""
+    """Return the numbers of all marks of a text, each once, in order."""
     return list(dict.fromkeys(number for found in MARK.finditer(text) for number in mark_numbers(found[1])))
 
 
 def split_citations(line: str) -> tuple[str, str]:
-    """A line without the ids in brackets that close it, and these; read from the end, each once."""
+    """Split off the ids in brackets that close a line; read from the end, each once."""
     begins = len(line)
     while line.endswith("]", 0, begins) and (opens := line.rfind(" [", 0, begins)) >= 0:
         if _CITATION.fullmatch(line, opens, begins) is None:
@@ -181,9 +181,9 @@ def split_citations(line: str) -> tuple[str, str]:
 
 
 def named_by_marks(answer: str, evidence_ids: Sequence[str], unknown_marks: Collection[str]) -> dict[str, str]:
-    """What each number of an answer named, of which it is known what it cites, in order, and which marks named nothing.
+    """Return the evidence named by each number of an answer with known citations, in order, and the marks without any.
 
-    A number that named nothing has an empty text. Where the two do not fit each other every number has.
+    A number without evidence has an empty text. If numbers and citations do not match, every number has.
     """
     numbers = numbers_in(answer)
     known = [number for number in numbers if f"[{number}]" not in unknown_marks]
@@ -193,10 +193,10 @@ def named_by_marks(answer: str, evidence_ids: Sequence[str], unknown_marks: Coll
 
 
 def with_marks(text: str, named: Mapping[str, str], mark: Callable[[str], str | None] = lambda _: None) -> str:
-    """A text with the marks that the evidence has elsewhere; those of evidence that has none there are left out.
+    """Replace the marks of a text by those of the same evidence elsewhere, dropping those of other evidence.
 
-    `named` says what each number names. What stands in code stays, and so do brackets behind a word that name nothing:
-    they are no citation.
+    `named` maps numbers to evidence. Code is kept, and so are brackets after a word that name nothing, as they are not
+    a citation.
     """
 
     def written(found: re.Match[str]) -> str:
@@ -249,13 +249,13 @@ _TURNS = frozenset(
         "못",
     )
 )
-"""Words that turn a sentence round: texts that differ in one say different things."""
+"""Words that reverse a sentence: texts that differ in one have different meanings."""
 _SIGNS_THAT_TURN = frozenset("不没未无非")
-"""Chinese signs that turn a sentence round, wherever they stand in a pair of signs."""
+"""Chinese characters that reverse a sentence, at either place of a pair."""
 
 
 def words_of(text: str) -> list[str]:
-    """Words in order, folded; runs of CJK as pairs of neighbours."""
+    """Return words in order, folded; runs of CJK as pairs of neighbours."""
     if text.isascii():
         return _ASCII_WORD.findall(text.lower().replace("'", ""))
     text = unicodedata.normalize("NFKC", text)
@@ -269,23 +269,23 @@ def words_of(text: str) -> list[str]:
 
 
 class Words(NamedTuple):
-    """The different words of a text, and the same ones with the longest first."""
+    """The distinct words of a text, and the same ones with the longest first."""
 
     held: frozenset[str]
     longest: tuple[str, ...]
     turning: frozenset[str] = frozenset()
-    """Those by which it would say something else: texts that differ in one are not alike."""
+    """Words that change the meaning: texts that differ in one are not alike."""
 
 
 def read_words(text: str) -> Words:
-    """Take a text apart into the words by which it is compared with others."""
+    """Split a text into the words by which it is compared with others."""
     held = frozenset(words_of(text))
     turning = [word for word in held if word in _TURNS or (not (word.isascii() and word.isalpha()) and turns(word))]
     return Words(held, tuple(sorted(sorted(held), key=len, reverse=True)), frozenset(turning))
 
 
 def cosine(one: Iterable[str], other: Iterable[str]) -> float:
-    """How alike the words of two texts are, counted, from 0 to 1; 0 where either has none."""
+    """Return the similarity of two texts by word counts, from 0 to 1; 0 where either has none."""
     mine, theirs = Counter(one), Counter(other)
     product = sum(count * theirs[word] for word, count in mine.items())
     size = sum(count * count for count in mine.values()) * sum(count * count for count in theirs.values())
@@ -293,7 +293,7 @@ def cosine(one: Iterable[str], other: Iterable[str]) -> float:
 
 
 class Seen:
-    """Texts taken so far. A text is looked up against those with the same turning words that share one of its first
+    """Texts added so far. A text is compared with those that have the same turning words and share one of its first
     words, the longest being first.
 
     Two sets that overlap by at least t share a word among the first n - ceil(t n) + 1 of each, so nothing is missed,
@@ -308,7 +308,7 @@ class Seen:
         self._known: dict[str, Words] = {}
 
     def find(self, text: str, words: Words | None = None) -> str | None:
-        """The name under which a near-duplicate was added. `words` are those of the text, where they are known."""
+        """Return the name of an added near-duplicate. `words` are those of the text, where known."""
         if (name := self._exact.get(text.strip())) is not None:
             return name
         words = words or self._words(text)
@@ -334,7 +334,7 @@ class Seen:
         self._texts.append((words.held, name))
 
     def rename(self, old: str, new: str) -> None:
-        """What was added under one name is found under another from now on."""
+        """Rename an added text."""
         self._exact = {text: new if name == old else name for text, name in self._exact.items()}
         self._texts = [(held, new if name == old else name) for held, name in self._texts]
 
@@ -359,5 +359,5 @@ class Seen:
 
 
 def turns(word: str) -> bool:
-    """Does a text that has this word, where another has not, say something else? Numbers do, 三 as well as 3."""
+    """Return whether a text with this word differs in meaning from one without it. Numbers do, 三 as well as 3."""
     return word in _TURNS or not _SIGNS_THAT_TURN.isdisjoint(word) or any(map(str.isnumeric, word))

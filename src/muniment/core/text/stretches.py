@@ -1,6 +1,6 @@
-"""Stretches of the calendar: days, weeks, weekends, months, years, parts of months. Pure arithmetic, no words.
+"""Calendar periods: days, weeks, weekends, months, years, parts of months. Pure arithmetic, no words.
 
-Whatever would leave the calendar is None.
+Results outside the calendar are None.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ __all__ = [
 
 Grain = Literal["day", "week", "month", "season", "year", "range", "before", "after"]
 WEEKEND = 7
-"""Stands for a weekend where days of the week are counted from Monday = 0."""
+"""A weekend, where days of the week are counted from Monday = 0."""
 
 
 class Window(NamedTuple):
-    """A stretch of days, both ends included, and how exactly it was named."""
+    """A range of days, both ends included, and how exactly it was named."""
 
     start: date
     end: date
@@ -44,7 +44,7 @@ def day_from(moment: date, offset: int) -> Window | None:
 
 
 def _week_from(moment: date, offset: int) -> Window | None:
-    """The week from Monday to Sunday, `offset` weeks away."""
+    """Return the week from Monday to Sunday, `offset` weeks away."""
     try:
         monday = moment + timedelta(days=7 * offset - moment.weekday())
         return Window(monday, monday + timedelta(days=6), "week")
@@ -53,7 +53,7 @@ def _week_from(moment: date, offset: int) -> Window | None:
 
 
 def weekday_from(moment: date, weeks: int, weekday: int) -> Window | None:
-    """A day of the week that is so many weeks away; `WEEKEND` for its last two."""
+    """Return a day of the week this many weeks away; `WEEKEND` for its last two."""
     if weekday == WEEKEND:
         return weekend_from(moment, weeks)
     return day_from(moment, 7 * weeks + weekday - moment.weekday())
@@ -67,7 +67,7 @@ def weekend_from(moment: date, weeks: int) -> Window | None:
 
 
 def month_of(year: int, month: int) -> Window | None:
-    """Month 1…12 of a year; other numbers run on into the years around it."""
+    """Return month 1…12 of a year; other numbers run on into neighbouring years."""
     year, month = year + (month - 1) // 12, (month - 1) % 12 + 1
     if not 1 <= year <= 9998:
         return None
@@ -80,7 +80,7 @@ def year_of(year: int) -> Window | None:
 
 
 def shifted(moment: date, grain: Grain, steps: int) -> Window | None:
-    """The day, week, month or year that is so many of them away."""
+    """Return the day, week, month or year this many of them away."""
     if grain == "day":
         return day_from(moment, steps)
     if grain == "week":
@@ -97,7 +97,7 @@ def exact_day(year: int, month: int, day: int) -> Window | None:
 
 
 def part_of(whole: Window, count: int, unit: str | int) -> Window | None:
-    """The first (1), second (2), … or last (-1) day, week, half, weekday (0…6) or weekend of a month or a year.
+    """Return the first (1), second (2), … or last (-1) day, week, half, weekday (0…6) or weekend of a month or a year.
 
     Weeks are sevens of days from the first, and the last week is the last seven.
     """

@@ -1,7 +1,7 @@
-"""Which language the words of a text are stemmed in: told by its small words and letters, so that two words are enough.
+"""Detection of a text's stemming language by its small words and letters, so that two words are enough.
 
-English unless something speaks for another language, and more than speaks for English. A wrong language never keeps a
-text from being found: the analyzer keeps words as they are written beside their stems (`analyzer`).
+English unless the evidence for another language is stronger than for English. A wrong language never hides a text: the
+analyzer also keeps words unstemmed (`analyzer`).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ __all__ = ["LATIN_LANGUAGES", "LatinLanguage", "language_signs", "text_language"
 
 LatinLanguage = Literal["spanish", "german", "french", "portuguese", "italian", "dutch"]
 LATIN_LANGUAGES: tuple[LatinLanguage, ...] = get_args(LatinLanguage)
-"""Written in Latin letters, and stemmed by rules of their own."""
+"""Languages in Latin letters with stemming rules of their own."""
 
 _SIGN, _HALF_SIGN = 2, 1
-"""What a small word says for its language, and what one says that English texts have in names."""
+"""Evidence of a small word for its language, and of one that occurs in names in English texts."""
 _LETTERS: dict[LatinLanguage, str] = {"spanish": "ñ¿¡", "portuguese": "ãõ", "german": "ß", "french": "œ"}
-"""Letters and signs that no other of the languages has."""
+"""Letters and signs unique to one of the languages."""
 _SHARED_LETTERS: dict[LatinLanguage, str] = {
     "spanish": "áéíóú",
     "german": "äöü",
@@ -37,7 +37,7 @@ _STOP_WORDS = WordList(__package__, "stopwords.txt")
 
 @cache
 def _said_by() -> dict[str, tuple[int, tuple[LatinLanguage, ...]]]:
-    """A small word → what it says, and for which languages."""
+    """Map a small word to its evidence and languages."""
     in_names, english = set(_STOP_WORDS.words("in names")), set(_STOP_WORDS.words("english too"))
     found: dict[str, tuple[int, tuple[LatinLanguage, ...]]] = {}
     for language in LATIN_LANGUAGES:
@@ -52,23 +52,23 @@ def _said_by() -> dict[str, tuple[int, tuple[LatinLanguage, ...]]]:
 
 @cache
 def language_signs() -> frozenset[str]:
-    """A text in ASCII without any of these words is taken for English."""
+    """Words without any of which an ASCII text is taken for English."""
     return frozenset(_said_by())
 
 
 @cache
 def _against() -> dict[str, tuple[LatinLanguage, ...]]:
-    """A small word of English → the languages that it is none of."""
+    """Map a small English word to the languages that lack it."""
     lists = {language: set(map(plain_letters, _STOP_WORDS.words(language))) for language in LATIN_LANGUAGES}
     return {
         word: tuple(language for language in LATIN_LANGUAGES if word not in lists[language])
         for word in _STOP_WORDS.words("english")
-        if len(word) > 1  # what an apostrophe cuts off is found in other languages as well
+        if len(word) > 1  # fragments before an apostrophe occur in other languages too
     }
 
 
 def text_language(text: str, words: Sequence[str]) -> LatinLanguage | None:
-    """The language of a text in Latin letters; None for English and for what has no rules here.
+    """Return the language of a text in Latin letters; None for English and for languages without rules.
 
     `words` are those of the text without accents and capitals.
     """
@@ -91,7 +91,7 @@ def text_language(text: str, words: Sequence[str]) -> LatinLanguage | None:
 
 
 def _count_letters(text: str, told: dict[LatinLanguage, int]) -> None:
-    """Each letter once, however often it stands there."""
+    """Count distinct letters."""
     for letter in set(_TELLING.findall(text)):
         for language in LATIN_LANGUAGES:
             if letter in _LETTERS.get(language, ""):

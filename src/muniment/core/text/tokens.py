@@ -1,4 +1,4 @@
-"""How many tokens a text has when no tokenizer is at hand: a calibrated estimate that errs upward.
+"""A calibrated estimate of token counts without a tokenizer, which errs upward.
 
 One regular expression cuts the text much as the o200k vocabulary's own first step does; each piece has a cost in
 thousandths of a token. Words that a filter knows cost about one, others by script, case and length, from averages over
@@ -46,12 +46,14 @@ def _bits() -> bytes:
 
 
 ESTIMATE_NAME = "estimate_v1"
-"""Raise the number whenever a text could get another count: budgets of stored builds name it."""
+"""Change the number whenever a text could get another count: budgets of stored builds name it."""
 
 _MARGIN_PERMILLE = 70
 _MARGIN_ROOT_PERMILLE = 800
-"""The margin: 7 % of the count and 0.8 of its square root. Of texts with 40 tokens and more it leaves short fewer than
-1 in 1,000 (English, Chinese, Korean, code), up to 3 in 1,000 of other files; by 14 % at worst: lists of rare names."""
+"""The margin: 7 % of the count and 0.8 of its square root. It underestimates, among texts of 40 tokens and more, fewer
+than 1 in 1,000 (English, Chinese, Korean, code), up to 3 in 1,000 of other files; by 14 % at worst: lists of rare
+names.
+"""
 
 _MEMO_PIECES_MAX = 65_536
 _MEMO_CHARS_MAX = 32
@@ -75,7 +77,7 @@ _PIECE = re.compile(
 )
 
 _KNOWN = (0, 1000, 1000, 1030, 1070, 1020, 1030, 1060, 1080, 1110, 1140, 1160, 1180, 1220)
-"""Thousandths for a word of a common kind, by its letters; below 5 letters every word is taken for one."""
+"""Thousandths for a word of a common kind, by its letters; below 5 letters every word is assumed to be one."""
 _CAPITAL_MORE = 40
 _CJK_PIECE = 1010
 _SPELLED = 2150
@@ -84,9 +86,9 @@ _UPPER = (0, 1000, 1020, 1350, 1600, 2000, 2250)
 _LETTER_MORE = 370
 _JOINED = 360
 _BESIDE = 900
-"""A mark right before a word: some are often one token with it, others seldom."""
+"""A punctuation mark right before a word: some usually merge with it into one token, others seldom."""
 _RULES = "=-*#_.~+/"
-"""Marks that people draw lines with: long runs of them are few tokens."""
+"""Marks used for drawing lines: long runs of them are few tokens."""
 
 _SCRIPTS: tuple[tuple[int, int, int, int], ...] = (
     # first and last code point, thousandths for a run, thousandths for a letter
@@ -114,15 +116,16 @@ _UNKNOWN_FAR_LETTER = 4000
 
 
 def estimate_tokens(text: str) -> int:
-    """Tokens of a text under o200k: hardly ever too few, about a fifth too many at 80 tokens, a seventh at 500."""
+    """Estimate the tokens of a text under o200k: rarely too few, a fifth too many at 80, a seventh at 500."""
     return tokens_of_weight(weigh(text)) or (1 if text else 0)
 
 
 def weigh(text: str) -> int:
-    """What the pieces of a text cost, in thousandths of a token.
+    """Return the cost of a text's pieces, in thousandths of a token.
 
-    No piece goes past a line break into a sign that is neither a space nor a break, and a number of up to three digits
-    in brackets costs the same whatever the digits: the weights of lines, each with its break, add up to the page's.
+    No piece goes past a line break into a character that is neither a space nor a break, and a number of up to three
+    digits in brackets costs the same whatever the digits: the weights of lines, each with its break, add up to the
+    page's.
     """
     memo = _COSTS
     if len(memo) > _MEMO_PIECES_MAX:
@@ -131,13 +134,13 @@ def weigh(text: str) -> int:
 
 
 def tokens_of_weight(weight: int) -> int:
-    """The estimate for a text of this weight, with its margin."""
+    """Return the estimate for a text of this weight, with its margin."""
     margin = weight * _MARGIN_PERMILLE // 1000 + isqrt(weight * 1000) * _MARGIN_ROOT_PERMILLE // 1000
     return -(-(weight + margin) // 1000)
 
 
 class _Costs(Memo[str, int]):
-    """Piece → thousandths of a token; short pieces are remembered."""
+    """A cached map of pieces to thousandths of a token; only short pieces are cached."""
 
     def __missing__(self, piece: str) -> int:
         cost = _cost(piece)
@@ -147,7 +150,7 @@ class _Costs(Memo[str, int]):
 
 
 class _Singles(Memo[str, bool]):
-    """What the filter says, remembered."""
+    """Cached results of the filter."""
 
     def __missing__(self, piece: str) -> bool:
         if len(self) > _MEMO_PIECES_MAX:
@@ -201,7 +204,7 @@ def _word(piece: str) -> int:
 
 
 def _greedy_han(run: str) -> int:
-    """Cuts from the left into pairs that are one token, else single characters, the rare ones spelled in bytes."""
+    """Split from the left into pairs that are one token, else single characters, the rare ones spelled in bytes."""
     known = _IS_SINGLE
     total = at = 0
     while at < len(run):
@@ -215,7 +218,7 @@ def _greedy_han(run: str) -> int:
 
 
 def _greedy_hangul(run: str) -> int:
-    """Split Hangul greedily, as Han is split, but into pieces of up to three signs: endings of verbs are that long."""
+    """Split Hangul greedily, like Han, but into pieces of up to three signs: endings of verbs are that long."""
     known = _IS_SINGLE
     total = at = 0
     while at < len(run):
@@ -231,7 +234,7 @@ def _greedy_hangul(run: str) -> int:
 
 
 def _foreign(piece: str) -> int:
-    """Runs of one kind of letter by that kind; the rest letter by letter."""
+    """Group runs of one kind of letter; the rest letter by letter."""
     code, size = ord(piece[0]), len(piece)
     if "\uac00" <= piece[-1] <= "\ud7a3":
         if code == 0x20 and not _IS_SINGLE[piece[:2]]:

@@ -1,11 +1,11 @@
-"""Word lists and other data that stand in a folder `data` beside the module that uses them.
+"""Word lists and other data in a folder `data` next to the module that uses them.
 
-A list is plain text that people edit. A line that starts with `#` is a comment; those at the top say where the words
-come from. `[name]` starts a section. Every other line is an entry, and a line that starts with a blank goes on with the
-entry above it. What an entry means is said by the module that reads it and at the top of the file.
+A list is plain text that people edit. A line that starts with `#` is a comment; those at the top name the source of the
+words. `[name]` starts a section. Every other line is an entry, and a line that starts with a blank continues the entry
+above it. The module that reads a file, and the comments at its top, define the meaning of an entry.
 
-A file is read once, when something in it is first asked for. Data that comes with the package is code: to read it is to
-load a module, so pure modules may, through here and nowhere else.
+A file is read once, on first use. Data that comes with the package is code: reading it is loading a module, so pure
+modules may, through here and nowhere else.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _AGAIN = "install muniment again"
 
 
 def read_data(package: str, name: str, digest: str | None = None) -> bytes:
-    """The bytes of a file in the folder `data` of a package, where given those of this SHA-256.
+    """Return the bytes of a file in the folder `data` of a package, checked against a SHA-256 if given.
 
-    Raises `NotFound` where the installation lacks the file, `IntegrityFailure` where it has another one.
+    Raises `NotFound` where the installation lacks the file, `IntegrityFailure` where it differs.
     """
     room = sys.modules[package]
     loader = cast("ResourceLoader", room.__loader__)  # of a folder or of an archive
@@ -42,7 +42,7 @@ def read_data(package: str, name: str, digest: str | None = None) -> bytes:
 
 
 class WordList:
-    """A file of words, by section. What stands before the first section has the name "" (an empty one)."""
+    """A file of words, by section. Entries before the first section are under the name "" (an empty one)."""
 
     def __init__(self, package: str, name: str) -> None:
         self._package, self._name = package, name
@@ -66,27 +66,27 @@ class WordList:
         return section in self._sections
 
     def sections(self) -> tuple[str, ...]:
-        """The names of its sections in order, the one before the first section among them."""
+        """Return the names of its sections in order, including the one before the first section."""
         return tuple(self._sections)
 
     def entries(self, section: str = "") -> tuple[str, ...]:
-        """The entries of a section in order; one that goes over several lines keeps its line breaks."""
+        """Return the entries of a section in order; multi-line ones keep their line breaks."""
         return tuple(self._sections[section])
 
     def words(self, section: str = "") -> tuple[str, ...]:
-        """All that stands between blanks in a section, in order."""
+        """Return all words of a section, in order."""
         return tuple(word for entry in self._sections[section] for word in entry.split())
 
     def pairs(self, section: str = "") -> tuple[tuple[str, str], ...]:
-        """Of entries `key: value` both sides, in order; a key may stand there more than once."""
+        """Return both sides of entries `key: value`, in order; a key may be repeated."""
         halves = (entry.partition(":") for entry in self._sections[section])
         return tuple((key.strip(), value.strip()) for key, _, value in halves)
 
     def either(self, section: str = "") -> str:
-        """The forms of a section as alternatives of a regular expression."""
+        """Return the forms of a section as alternatives of a regular expression."""
         return "|".join(form for entry in self._sections[section] for form in forms_in(entry))
 
 
 def forms_in(text: str) -> list[str]:
-    """Phrases and forms of regular expressions, which hold blanks: on lines of their own or two blanks apart."""
+    """Return phrases and regular expressions, which hold blanks: on lines of their own or two blanks apart."""
     return [form.strip() for line in text.splitlines() for form in line.split("  ") if form.strip()]

@@ -1,4 +1,4 @@
-"""Upkeep of a store that several processes share: which pieces wait, who takes which, and what came of it.
+"""Upkeep of a store that several processes share: pending pieces, their leases, and their results.
 
-Read `running` first, then `chores`. Nothing here knows how a piece is done: the rooms do.
+Read `running` first, then `chores`. The rooms know how to do a piece; nothing here does.
 """

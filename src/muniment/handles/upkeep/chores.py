@@ -1,7 +1,7 @@
-"""The kinds of upkeep: of whom something waits, and how it is done.
+"""The kinds of upkeep: how to find pending work, and how to do it.
 
-Each is handed a context whose writes are refused once another process has the piece. A chore remembers in memory what
-it has seen to be done, so that a look for nothing costs little; it never decides who does a piece.
+Each gets a context whose writes are refused once another process has the piece. A chore remembers in memory what it has
+seen finished, so that an idle check costs little; it never decides who does a piece.
 """
 
 from __future__ import annotations
@@ -27,41 +27,41 @@ if TYPE_CHECKING:
 __all__ = ["CHORES", "Chore", "Piece"]
 
 FILES = "files"
-"""The name of the one piece that a scrub is."""
+"""The name of the one piece of a scrub."""
 
 
 class Piece(NamedTuple):
-    """What one process does at once: what waits of some users, or of the store."""
+    """A unit of work for one process: pending work of some users, or of the store."""
 
     place: str
     names: list[str]
     token: str
-    """Of the taking (`store.background.leases`)."""
+    """The token of the lease (`store.background.leases`)."""
     left_by: str | None = None
-    """That of another process, which began with it and is gone or held up."""
+    """The token of an earlier process that started it and is gone or stalled."""
 
 
 class Chore(Protocol):
     """One kind of upkeep, as one process sees it."""
 
     pieces_max: int
-    """How many are taken at once."""
+    """The number of pieces leased at once."""
     is_of_the_store: bool
-    """Is there one piece for all tenants together?"""
+    """True if one piece covers all tenants."""
     rest: Rest
-    """Of what it asks for a part of each piece, where the other part goes on without."""
+    """The backoff of a service needed for part of each piece; the rest of the piece proceeds without it."""
 
     def waiting(self, ctx: Context, place: str) -> list[str]:
-        """The names of the pieces for which there is something to do."""
+        """The names of the pieces with pending work."""
         ...
 
     def do(self, ctx: Context, piece: Piece, progress: Callable[[int], None]) -> int:
-        """Do it; answers how much was done, 0 where nothing could be."""
+        """Do the piece; return how much was done, 0 if nothing could be."""
         ...
 
 
 class _Index:
-    """Words, and vectors where there is an embedder. One that fails rests, and words go on."""
+    """Indexes words, and vectors if there is an embedder. A failing embedder rests while words continue."""
 
     pieces_max = 64
     is_of_the_store = False
@@ -78,7 +78,7 @@ class _Index:
         return list(dict.fromkeys(users))
 
     def do(self, ctx: Context, piece: Piece, progress: Callable[[int], None]) -> int:
-        """Vectors that were given later count as a piece that was done, though no turn of it was indexed."""
+        """Late vectors count as one piece done, though no turn of it was indexed."""
         embeds = ctx.embedder is not None and not self.rest.is_resting
         due = ctx.engine.read(piece.place, _unembedded) if embeds else []
         try:
@@ -104,7 +104,7 @@ class _Session(NamedTuple):
 
 
 def _ends(reader: Reader) -> dict[str, tuple[tuple[str, str, int], ...]]:
-    """How far the sessions of each user have come."""
+    """The last indexed position of each user's sessions."""
     sessions = stream(reader, SESSIONS, into=_Session, order=("user_id", "session_id"))
     return {user: tuple(each) for user, each in groupby(sessions, key=lambda row: row.user_id) if not is_reserved(user)}
 
@@ -116,7 +116,7 @@ class _Extract:
     def __init__(self) -> None:
         self.rest = Rest()
         self._read: dict[tuple[str, str], int] = {}
-        """How the sessions of a user stood when nothing of them was left to read."""
+        """The state of a user's sessions when nothing of them was left to read."""
 
     def waiting(self, ctx: Context, place: str) -> list[str]:
         from muniment.memory.extraction import count_unread
@@ -155,8 +155,9 @@ class _Scrub:
         return [FILES] if any(ctx.engine.read(each, count_due) for each in ctx.engine.tenants()) else []
 
     def do(self, ctx: Context, piece: Piece, progress: Callable[[int], None]) -> int:
-        """Its receipts are fenced by themselves: who finds that one waits no longer leaves it as it is. Another process
-        may have done it all between the look and the lease."""
+        """Receipts are fenced themselves: one that no longer waits is left unchanged. Another process may have done
+        everything between the check and the lease.
+        """
         if not self.waiting(ctx, piece.place):
             return 0
         settled = scrub(ctx).receipts

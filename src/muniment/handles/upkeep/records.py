@@ -1,4 +1,4 @@
-"""What upkeep is asked for, checked, and what it tells."""
+"""The arguments of upkeep, checked, and its report."""
 
 from collections.abc import Iterable
 from typing import Any, Literal, get_args
@@ -9,16 +9,17 @@ from muniment.errors import InvalidInput
 __all__ = ["KINDS", "UpkeepKind", "UpkeepReport", "kinds_given", "lease_given"]
 
 UpkeepKind = Literal["index", "extract", "scrub"]
-"""`index`: entries that the stored index and vectors do not cover. `extract`: turns that nobody has read for facts.
-`scrub`: the store's files, where a forget left something."""
+"""`index`: entries that the stored index and vectors do not cover. `extract`: turns not yet read for facts. `scrub`:
+the store's files, after a forget left data in them.
+"""
 KINDS: tuple[UpkeepKind, ...] = get_args(UpkeepKind)
 _LEASE_S_MIN, _LEASE_S_MAX = 0.1, 3600
 
 
 def kinds_given(kinds: Iterable[str] | str, tenant_id: str | None = None) -> tuple[UpkeepKind, ...]:
-    """The kinds that a caller names, checked, each once and in the order in which they are done.
+    """The kinds a caller names, checked, each once and in the order in which they are done.
 
-    Of one tenant there is no scrub: it is of the files, and how long it takes would tell of others.
+    There is no scrub of one tenant: it covers the files, and its duration would reveal other tenants' data.
     """
     named = [kinds] if isinstance(kinds, str) else list(kinds) if isinstance(kinds, Iterable) else [None]
     for each in named:
@@ -36,7 +37,7 @@ def kinds_given(kinds: Iterable[str] | str, tenant_id: str | None = None) -> tup
 
 
 def lease_given(seconds: Any) -> float:
-    """For how long a lease may stand still, checked."""
+    """The seconds that a lease may go without a heartbeat, checked."""
     if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not _LEASE_S_MIN <= seconds <= _LEASE_S_MAX:
         raise InvalidInput(
             "a lease lasts a number of seconds", path="$.lease_seconds", hint=f"{_LEASE_S_MIN} to {_LEASE_S_MAX}"
@@ -45,24 +46,24 @@ def lease_given(seconds: Any) -> float:
 
 
 class UpkeepReport(Record):
-    """What one process has done of the upkeep that waited."""
+    """The upkeep done by one process."""
 
     index: Count = 0
-    """Turns that were indexed."""
+    """Turns indexed."""
     extract: Count = 0
-    """Turns that were read."""
+    """Turns read."""
     scrub: Count = 0
-    """Receipts that wait no longer."""
+    """Receipts settled."""
     pieces: Count = 0
-    """Pieces of work that were taken."""
+    """Pieces taken."""
     taken_over: Count = 0
-    """Those of them that another process had begun with, and left."""
+    """Pieces taken that another process had started and left."""
     lost: Count = 0
-    """Pieces that another process took over from this one, which wrote nothing more of them."""
+    """Pieces taken over from this process, which wrote nothing more of them."""
     held: Count = 0
-    """Pieces that other processes are still at."""
+    """Pieces that other processes are still working on."""
 
     @property
     def is_idle(self) -> bool:
-        """Was there nothing to do, for anybody?"""
+        """True if there was nothing to do, here or elsewhere."""
         return not self.pieces and not self.held

@@ -1,4 +1,4 @@
-"""How long what failed is left alone: longer each time, until it works again. By the clock of this process alone."""
+"""Backoff after failures: longer each time, until it works again. Uses this process's clock."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ FIRST_S, LONGEST_S = 15.0, 600.0
 
 
 class Rest:
-    """Of one server that upkeep asks: of a model, of vectors."""
+    """The backoff of one service that upkeep calls: a model or an embedder."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        """How long it rests since it failed last; 0 while it works."""
+        """The backoff after the last failure; 0 while it works."""
         self._until = 0.0
 
     def fail(self) -> None:
@@ -30,5 +30,5 @@ class Rest:
 
     @property
     def is_due(self) -> bool:
-        """Did it fail, and has it been left alone for its time?"""
+        """True if it failed and its backoff is over."""
         return self.seconds > 0 and not self.is_resting

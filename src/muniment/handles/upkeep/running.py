@@ -1,9 +1,9 @@
-"""One process at the upkeep of a store: it takes what nobody does, or nobody does any more, does it and gives it back.
+"""One process doing a store's upkeep: it takes unowned or abandoned pieces, does them and gives them back.
 
-While it is at a piece it counts the lease on, four times in the time for which one may stand still
-(`store.background.leases`). A lease is judged by how long this process has seen it stand, never by anybody's calendar.
-What is damaged of one user or tenant keeps nobody else waiting: the rest is done first, and then the error is raised.
-A tenant that is busy is come back to. A server that is away is left alone, longer each time (`resting`).
+While working on a piece it renews the lease, four times within the lease time (`store.background.leases`). A lease is
+judged stale by how long this process has seen it unchanged, never by wall clocks. Damage in one user or tenant delays
+nobody else: the rest is done first, and then the error is raised. A busy tenant is retried. An unavailable service is
+retried after growing delays (`resting`).
 """
 
 from __future__ import annotations
@@ -52,21 +52,21 @@ if TYPE_CHECKING:
 __all__ = ["Upkeep"]
 
 RETRY_S = 600.0
-"""Of a piece of which nothing could be done: how long it is left alone."""
+"""Seconds before retrying a piece on which nothing could be done."""
 _BEATS = 4
 _SHARES = 8
-"""Into how many parts at least is cut what waits, so that others who come find something to do."""
+"""The minimum number of parts that pending work is split into, so that other processes find some."""
 _AWAY = (EmbedderFailure, ModelFailure, StorageFailure)
-"""Errors of what a kind of upkeep asks for: the next piece of that kind would meet the same."""
+"""Errors of a service that a kind of upkeep needs: the next piece of that kind would fail the same way."""
 _RESTING = (EmbedderFailure, ModelFailure)
-"""Those of servers beside the store, which are not asked again at each look."""
+"""Errors of services outside the store, which are not called again on each check."""
 _BUSY_TRIES = 3
-"""How often a run comes to a place that is busy."""
+"""How often a run retries a busy place."""
 _LOGGER = logging.getLogger("muniment.upkeep")
 
 
 class _Keeper:
-    """The leases that this process has, counted on beside its work. Thread-safe."""
+    """The leases held by this process, renewed in a background thread. Thread-safe."""
 
     def __init__(self, engine: Engine, lease_s: float) -> None:
         self._engine = engine
@@ -80,8 +80,9 @@ class _Keeper:
 
     @contextmanager
     def holding(self, taken: Taken) -> Iterator[None]:
-        """Count it on while the block runs. What is not counted on any more can be given back: no statement of this
-        process touches its row."""
+        """Renew the lease while the block runs. A lease no longer renewed can be given back: no statement of this
+        process touches its row.
+        """
         with self._lock:
             self._held[taken.token] = taken
             if self._thread is None:
@@ -102,11 +103,11 @@ class _Keeper:
         while not self._is_over.wait(self._lease_s / _BEATS):
             try:
                 self.beat()
-            except MunimentError as error:  # the store is away: leases stand still, and the fence decides
+            except MunimentError as error:  # the store is unavailable: leases go stale, and the fence decides
                 _LOGGER.warning("leases of upkeep cannot be kept", extra={"said": error.to_dict()})
 
     def beat(self) -> None:
-        """Count on all that is held: one statement for each place."""
+        """Renew all held leases: one statement for each place."""
         with self._lock:
             self._beats += 1
             for place in {taken.place for taken in self._held.values()}:
@@ -127,18 +128,18 @@ class _Keeper:
 
 
 class _Look(NamedTuple):
-    """What of one kind waits in a place, by the ids of its leases."""
+    """The pending work of one kind in a place, by the ids of its leases."""
 
     free: list[str]
     still: list[LeaseRow]
-    """Leases that nobody counts on."""
+    """Leases that no process renews."""
     held: list[str]
     apart: list[str]
-    """Pieces that failed together, to be tried one by one: filled as it goes on."""
+    """Pieces that failed together, to be tried one by one; filled during the run."""
 
 
 class Upkeep:
-    """The upkeep of some kinds, as one process does it. Used by one thread at a time."""
+    """The upkeep of some kinds by one process. Used by one thread at a time."""
 
     def __init__(
         self,
@@ -159,35 +160,36 @@ class Upkeep:
         self._still = StillLeases(lease_s)
         self._keeper = _Keeper(ctx.engine, lease_s)
         self._fruitless: dict[tuple[str, str], float] = {}
-        """When a piece was tried last of which nothing could be done."""
+        """When a piece that could not be done was last tried."""
         self._failed: MunimentError | None = None
         """The first error of a run."""
         self._broken: set[tuple[str, str]] = set()
-        """Pieces that failed in it, which are not tried again before the next."""
+        """Pieces that failed in this run, not retried before the next."""
         self._out: set[UpkeepKind] = set()
-        """Kinds that it does no more of."""
+        """Kinds that this run has given up."""
         self._busy: Counter[str] = Counter()
-        """How often a place was busy in it."""
+        """How often a place was busy in this run."""
         self._met_busy: dict[str, StorageBusy] = {}
-        """Places that were when it came there last, and how they said so."""
+        """Places that were busy on the last visit, with their errors."""
         self._rests: dict[UpkeepKind, Rest] = {kind: Rest() for kind in kinds}
         self._stop = threading.Event()
 
     def stop(self) -> None:
-        """End as soon as the piece that is being done allows. For another thread."""
+        """Stop as soon as the current piece allows. Called from another thread."""
         self._stop.set()
 
     @property
     def is_retry_due(self) -> bool:
-        """Has a piece of which nothing could be done, or a server that failed, been left alone for its time?"""
+        """True if a piece that could not be done, or a failed service, has waited long enough."""
         rests = (*self._rests.values(), *(chore.rest for chore in self._chores.values()))
         return any(rest.is_due for rest in rests) or any(
             time.monotonic() - tried > RETRY_S for tried in self._fruitless.values()
         )
 
     def run(self) -> UpkeepReport:
-        """Do what waits, until nothing does or others are at what is left. Others that stand still are waited for, for
-        as long as a lease lasts, and their pieces are taken over. The first error is raised when the rest is done."""
+        """Do pending work until nothing is left or others hold the rest. Stalled processes are waited for, for as long
+        as a lease lasts, and their pieces are taken over. The first error is raised when the rest is done.
+        """
         self._failed, self._broken = None, set()
         self._out = {kind for kind, rest in self._rests.items() if rest.is_resting}
         self._busy, self._met_busy = Counter(), {}
@@ -204,9 +206,9 @@ class Upkeep:
                 waited_since = time.monotonic() if moved or waited_since is None else waited_since
                 busy = {place for place in self._met_busy if self._busy[place] < _BUSY_TRIES}
                 others = {place for place, count in held.items() if count} | busy
-                # Each lease was seen before the wait began: one that stood still since was due in this round.
+                # Each lease was seen before the wait began: one unchanged since then was due in this round.
                 if not moved and others and began - waited_since > self._lease_s * (1 + 1 / _BEATS):
-                    break  # they are alive
+                    break  # the others are alive
                 places = [place for place in places if place in moved or place in others]
                 if not moved and places:
                     self._stop.wait(self._lease_s / _BEATS)
@@ -218,7 +220,7 @@ class Upkeep:
         return UpkeepReport(**counted, held=sum(held.values()))
 
     def _places(self) -> list[str]:
-        """Where something may wait. For one tenant nothing is done that is of the store."""
+        """Places that may have pending work. For one tenant, the store-wide place is left out."""
         is_for_all = self._tenant_id is None
         of_the_store = [UPKEEP] if is_for_all and any(chore.is_of_the_store for chore in self._chores.values()) else []
         if all(chore.is_of_the_store for chore in self._chores.values()):
@@ -227,7 +229,7 @@ class Upkeep:
         return [*tenants, *of_the_store]
 
     def _go_through(self, place: str, counted: Counter[str], held: dict[str, int]) -> bool:
-        """Do what is to be done in one place; answers whether something moved. One that is busy is come back to."""
+        """Do the pending work of one place; returns whether anything changed. A busy place is retried."""
         if self._stop.is_set():
             return False
         held[place] = 0
@@ -261,8 +263,9 @@ class Upkeep:
     def _told_later(
         self, kind: UpkeepKind, place: str, taken: Taken | None = None, look: _Look | None = None
     ) -> Iterator[None]:
-        """An error of the block is raised when all else is done; at once where the work was stopped. Of several pieces
-        that were taken together, each is tried by itself then."""
+        """Raise an error of the block after everything else is done, or at once if the work was stopped. Pieces that
+        failed together are then tried one by one.
+        """
         try:
             yield
         except MunimentError as error:
@@ -275,7 +278,7 @@ class Upkeep:
                 return
             self._failed = self._failed or error
             if isinstance(error, EmbedderFailure) and self._chores[kind].rest.is_resting:
-                return  # words go on without it
+                return  # words continue without it
             if isinstance(error, _RESTING):
                 self._rests[kind].fail()
             if isinstance(error, _AWAY):
@@ -285,12 +288,14 @@ class Upkeep:
                 look.apart.extend(taken.ids if len(taken.ids) > 1 else ())
 
     def _note_busy(self, place: str, error: StorageBusy) -> None:
-        """Told as an error where it is so when all else is done as well."""
+        """Record that a place is busy. It is raised only if it is still busy after everything else is done."""
         self._busy[place] += place not in self._met_busy
         self._met_busy[place] = error
 
     def _look(self, kind: str, waiting: list[str], place: str, leases: list[LeaseRow], still: list[LeaseRow]) -> _Look:
-        """Pieces that can be taken, from a place by chance on: those who begin at once begin apart."""
+        """Find pieces that can be taken, starting at a random place so that processes that begin together spread
+        out.
+        """
         others = {lease.id for lease in leases}
         left = [lease for lease in still if lease.id.startswith(f"{kind}:")]
         ids = [id_ for id_ in (f"{kind}:{name}" for name in waiting) if self._is_worth_trying(place, id_)]
@@ -314,14 +319,15 @@ class Upkeep:
         return f"{self._process}.{self._takings}"
 
     def _taken(self, place: str, chore: Chore, look: _Look) -> Iterator[Taken]:
-        """What this process gets, one after the other: what others have left, then what nobody has, then each of what
-        failed together."""
+        """Yield the pieces this process obtains one by one: abandoned ones, then unowned ones, then each of those that
+        failed together.
+        """
         engine = self._ctx.engine
         for lease in look.still:
             token = self._token()
             try:
                 is_mine = engine.write(place, partial(take_over, lease=lease, token=token))
-            except StorageBusy:  # whoever has it is held up in the middle of a transaction, which the server ends
+            except StorageBusy:  # its owner is stuck in a transaction, which the server ends
                 is_mine = False
             if is_mine:
                 yield Taken(place, token, (lease.id,), left_by=lease.owner)
@@ -336,7 +342,7 @@ class Upkeep:
             yield taken
 
     def _do(self, kind: UpkeepKind, taken: Taken, counted: Counter[str]) -> bool:
-        """Do pieces that were taken, and give them back; answers whether anything was done."""
+        """Do leased pieces, and give them back; returns whether anything was done."""
         chore = self._chores[kind]
         counted["pieces"] += len(taken.ids)
         counted["taken_over"] += taken.left_by is not None
@@ -353,16 +359,16 @@ class Upkeep:
         self._rests[kind].work()
         counted[kind] += done
         self._broken.difference_update((taken.place, id_) for id_ in taken.ids)
-        if not done:  # there may have been nothing in it, or another process has done it
+        if not done:  # it may have been empty, or another process has done it
             left, now = set(chore.waiting(self._ctx, taken.place)), time.monotonic()
             named = zip(piece.names, taken.ids, strict=True)
             self._fruitless |= {(taken.place, id_): now for name, id_ in named if name in left}
         return done > 0
 
     def _give_back(self, taken: Taken) -> None:
-        """Also where the work was stopped: then above all somebody else is to have it."""
+        """Give back a lease, also if the work was stopped, so that another process can take it."""
         try:
             with cancellable(None):
                 self._ctx.engine.write(taken.place, partial(give_back, taken=taken))
-        except MunimentError as error:  # the lease stands still then, and another process takes it
+        except MunimentError as error:  # the lease goes stale, and another process takes it
             _LOGGER.warning("a lease of upkeep could not be given back", extra={"said": error.to_dict()})

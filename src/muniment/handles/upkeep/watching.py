@@ -1,9 +1,8 @@
-"""Upkeep that goes on: a process, or a thread of a server, that looks again and again whether something waits.
+"""Continuous upkeep: a process, or a server's thread, that checks again and again for pending work.
 
-Where nothing was committed since it last found nothing, a look costs one question. An error of the store, of a model
-or of an object store is told, and the next look tries again; it never ends because of one, nor of a defect of what it
-is handed. Each look is carried out in a thread of its own, so that whoever waits for it can be broken off while it
-gives its leases back.
+If nothing was committed since the last idle check, a check costs one query. An error of the store, a model or an object
+store is reported, and the next check retries; neither these nor a defect in the callback ends the watch. Each check
+runs in a separate thread, so that its waiter can be interrupted while it gives its leases back.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _LOGGER = logging.getLogger("muniment.upkeep")
 
 
 class UpkeepWatch:
-    """One process at the upkeep of a store, until it is stopped."""
+    """Continuous upkeep by one process, until it is stopped."""
 
     def __init__(
         self,
@@ -45,11 +44,11 @@ class UpkeepWatch:
         self._stopped = threading.Event()
         self._work = Cancellation(settles=False)
         self._seen: str | None = None
-        """What the store said of its last commit when there was nothing to do."""
+        """The store's last commit mark when there was nothing to do."""
         self._thread: threading.Thread | None = None
 
     def reports(self) -> Iterator[UpkeepReport]:
-        """What was done, each time that something was, until it is stopped, or nobody asks any more."""
+        """Yield a report whenever something was done, until it is stopped or closed."""
         with ThreadPoolExecutor(1, "muniment-upkeep") as pool:
             try:
                 while not self._stopped.is_set():
@@ -61,10 +60,10 @@ class UpkeepWatch:
                         yield report
                     self._stopped.wait(self._every_s)
             finally:
-                self._end()  # whoever waited may have been broken off, as by Ctrl-C
+                self._end()  # the waiter may have been interrupted, as by Ctrl-C
 
     def _look(self) -> UpkeepReport | None:
-        """What was done; None where nothing was committed since there was nothing to do."""
+        """The report; None if nothing was committed since there was nothing to do."""
         mark = self._engine.mark()
         if mark == self._seen and not self._upkeep.is_retry_due:
             return None
@@ -83,7 +82,7 @@ class UpkeepWatch:
             _LOGGER.error("upkeep failed by a defect, and is tried again", exc_info=error)
 
     def start(self) -> None:
-        """Watch in a thread of its own."""
+        """Watch in a background thread."""
         self._thread = threading.Thread(target=self._watch, name="muniment-upkeep", daemon=True)
         self._thread.start()
 
@@ -92,7 +91,7 @@ class UpkeepWatch:
             _LOGGER.info("upkeep", extra={"said": report.to_wire()})
 
     def stop(self) -> None:
-        """End what is being done at its next transaction; what was written stays, and others go on with the rest."""
+        """Stop at the next transaction; written work stays, and others continue with the rest."""
         self._end()
         if self._thread is not None:
             self._thread.join()

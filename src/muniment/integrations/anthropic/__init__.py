@@ -4,8 +4,8 @@
     files.run({"command": "view", "path": "/memories"})
     tool = MunimentMemoryTool(mem, user_id="ana")              # for client.beta.messages.run_tools(tools=[tool])
 
-The answers are, word for word, those of the SDK's own tool on a file system, but for the sizes of directories. There is
-no file system here: a path is a name in the store, and none leads out of `/memories` or to another user.
+The answers match the SDK's own file-system tool word for word, except for directory sizes. There is no file system
+here: a path is a name in the store, and none leads out of `/memories` or to another user.
 
 Extra, for the tool: `muniment[anthropic]`.
 """

@@ -1,6 +1,6 @@
 """The commands of the memory tool: view, create, str_replace, insert, delete, rename, on paths below `/memories`.
 
-A directory is there as long as a file is below it. What a command refuses is an `InvalidInput` whose message is for the
+A directory exists as long as it contains a file. A refused command raises an `InvalidInput` whose message is for the
 model. A delete retracts: the file is neither shown nor found, and its revisions stay; `erase=True` erases them.
 """
 
@@ -26,12 +26,12 @@ _LINES_MAX = 999_999
 _NUMBER_WIDTH = 6
 _DEPTH_MAX = 2
 _AROUND = 2
-"""How many lines before and after a change are shown."""
+"""Lines shown before and after a change."""
 _SIZES = ("B", "K", "M", "G")
 
 
 class MemoryFiles:
-    """The files of one user. Edits through one handle are made one after another."""
+    """The files of one user. Edits through one handle are serialised."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class MemoryFiles:
         self._lock = RLock()
 
     def run(self, command: Mapping[str, Any]) -> str:
-        """A command as the model gives it: `{"command": "view", "path": "/memories"}`."""
+        """Run a command as the model gives it: `{"command": "view", "path": "/memories"}`."""
         given = {key: value for key, value in command.items() if key != "command"}
         commands: dict[Any, Callable[..., str]] = {
             "view": self.view,
@@ -139,7 +139,7 @@ class MemoryFiles:
         return f"Successfully deleted {path}"
 
     def rename(self, old_path: str, new_path: str) -> str:
-        """Move a file, or a directory with all below it. The new names are there before the old ones go."""
+        """Move a file, or a directory with everything below it. New names are written before old ones are removed."""
         old, new = _place(old_path), _place(new_path)
         if old == ROOT:
             raise InvalidInput("Cannot rename the /memories directory itself", path="$.old_path")
@@ -162,11 +162,11 @@ class MemoryFiles:
         return "All memory cleared"
 
     def search(self, query: str, k: int = 10) -> list[tuple[str, str]]:
-        """The files that answer a query, best first: path and text."""
+        """Files that match a query, best first: path and text."""
         return [(kept.key, str(kept.value["text"])) for kept, _ in self._documents_of.find(query, k)]
 
     def history(self, path: str) -> list[tuple[str, str, str]]:
-        """What a file held that was not erased, oldest first: when it was written, how it stands, its text."""
+        """The revisions of a file that were not erased, oldest first: time, state and text."""
         revisions = self._documents_of.history(_place(path))
         return [(kept.written_at, status, str(kept.value["text"])) for kept, status in revisions]
 
@@ -192,7 +192,7 @@ class MemoryFiles:
         self._documents_of.put(place, {"text": text}, text)
 
     def _below(self, place: str) -> dict[str, int]:
-        """The files below a directory, by their path from there, each with its size in bytes."""
+        """The files below a directory by relative path, each with its size in bytes."""
         inside = f"{place}/"
         return {
             kept.key.removeprefix(inside): len(str(kept.value["text"]).encode())
@@ -208,7 +208,7 @@ class MemoryFiles:
         return found
 
     def _check_above(self, place: str) -> None:
-        """What is to hold the file must not be a file itself."""
+        """Check that no parent of the file is itself a file."""
         above = place.rpartition("/")[0]
         while above != ROOT:
             if self._text(above) is not None:
@@ -217,7 +217,9 @@ class MemoryFiles:
 
 
 def _place(path: Any) -> str:
-    """A path as a name in the store. `..`, `.`, backslashes and control characters are refused, however written."""
+    """Convert a path to a name in the store. `..`, `.`, backslashes and control characters are refused in every
+    spelling.
+    """
     if not isinstance(path, str) or not (path == ROOT or path.startswith(f"{ROOT}/")):
         raise InvalidInput(f"Path must start with /memories, got: {path!s:.200}", path="$.path")
     parts = [part for part in path.removeprefix(ROOT).split("/") if part]
@@ -229,7 +231,7 @@ def _place(path: Any) -> str:
 
 
 def _places_of(text: str, wanted: str) -> list[int]:
-    """Where a text stands in another, overlaps included; nothing stands nowhere."""
+    """Positions of a text in another, overlaps included; an empty text has none."""
     found, at = [], text.find(wanted) if wanted else -1
     while at != -1:
         found.append(at)
@@ -250,7 +252,7 @@ def _line(number: int, line: str) -> str:
 
 
 def _listing(below: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Sizes and names of what is in a directory, two levels deep, hidden items left out, as a tree is walked."""
+    """Sizes and names in a directory, two levels deep, hidden items left out, in tree order."""
     sizes: dict[tuple[str, ...], int] = {}
     directories: set[tuple[str, ...]] = set()
     for name, size in below.items():

@@ -41,7 +41,7 @@ __all__ = ["AsyncMunimentMemoryTool", "MunimentMemoryTool"]
 
 
 def _answer_of(command: Callable[..., str], *given: Any) -> str:
-    """What a command answers; what it refuses, as the error that the SDK shows to the model."""
+    """Run a command, raising a refusal as the error that the SDK shows to the model."""
     try:
         return command(*given)
     except MunimentError as error:
@@ -49,7 +49,7 @@ def _answer_of(command: Callable[..., str], *given: Any) -> str:
 
 
 class MunimentMemoryTool(BetaAbstractMemoryTool):
-    """One user's `/memories`. `files` has what the tool has no command for: search and history."""
+    """One user's `/memories`. `files` also offers search and history, for which the tool has no command."""
 
     def __init__(
         self, mem: Memory, *, user_id: str, erase: bool = False, tenant_id: str = DEFAULT_TENANT, **tool: Any

@@ -1,11 +1,11 @@
-"""CrewAI over a muniment store: a memory for crews and agents that is told as a packet and leads back to its sources.
+"""CrewAI over a muniment store: a memory for crews and agents, given as packets with citations.
 
     memory = MunimentMemory(mem, user_id="ana", session_id="chat-1")
     crew = Crew(agents=[…], tasks=[…], memory=memory)
 
-Before each task stands a packet, and after it the task and its result are recorded. No model and no embedder is asked
-for it. CrewAI's own tools, `Search memory` and `Save to memory`, and its calls (`recall`, `remember`, `forget`, scopes,
-categories) work on it.
+Each task gets a packet, and the task and its result are recorded afterwards. This needs no model and no embedder.
+CrewAI's own tools, `Search memory` and `Save to memory`, and its calls (`recall`, `remember`, `forget`, scopes,
+categories) work with it.
 
 Read in this order: `records` (an event of the ledger as CrewAI's record), `memory`.
 

@@ -1,9 +1,9 @@
 """CrewAI's `Memory` over a muniment store.
 
-CrewAI asks a memory in three places: `recall` before a task, its two tools while it runs, `extract_memories` and
+CrewAI uses a memory in three places: `recall` before a task, its two tools while it runs, `extract_memories` and
 `remember_many` after it. In a task the first answer is a packet, composed for the task, with numbered sources; every
-other answer is single records without numbers, so that a number in a result can mean one thing only. What earlier tasks
-of the same kickoff said is left out, since CrewAI hands it on as context.
+later answer is single records without numbers, so that a number in a result is unambiguous. Results of earlier tasks in
+the same kickoff are left out, since CrewAI passes them on as context.
 """
 
 from __future__ import annotations
@@ -45,27 +45,27 @@ _KICKOFF_BEGAN = "crew_kickoff_started"
 _TASK_BEGAN = "task_started"
 _TASK = re.compile(r"Task: (.*?)\nAgent: (.*?)\nExpected result: .*?\nResult: (.*)", re.DOTALL)
 _ALONE = re.compile(r"Input: (.*?)\nAgent: (.*?)\nResult: (.*)", re.DOTALL)
-"""How CrewAI tells a memory what was done: in a task of a crew, and by an agent alone."""
+"""CrewAI's description of completed work: a task of a crew, and an agent's own."""
 _HELD_MAX = 1_024
-"""Tasks and kickoffs under way of which something is held in mind."""
+"""Maximum running tasks and kickoffs for which state is kept."""
 
 
 class PacketMatch(MemoryMatch):
-    """A whole packet as one match: its text is told as it is."""
+    """A whole packet as one match, whose text is shown unchanged."""
 
     def format(self) -> str:
         return str(self.record.content)
 
 
 class _Told(NamedTuple):
-    """The packet that a task was given, and for which words."""
+    """The packet that a task got, and the words it was composed for."""
 
     query: str
     build: Build
 
 
 class MunimentMemory(CrewMemory):
-    """For `Crew(memory=…)` and `Agent(memory=…)`: the memory of one user. Neither a model nor an embedder is asked."""
+    """For `Crew(memory=…)` and `Agent(memory=…)`: the memory of one user. Uses neither a model nor an embedder."""
 
     _session: SessionMemory = PrivateAttr()
     _is_open: bool = PrivateAttr(default=True)
@@ -85,7 +85,7 @@ class MunimentMemory(CrewMemory):
         on_error: Literal["open", "closed"] = "open",
         **given: Any,
     ) -> None:
-        """`given` is what CrewAI's own class takes, such as `root_scope` and `read_only`."""
+        """Takes in `given` the options of CrewAI's own class, such as `root_scope` and `read_only`."""
         memory = SessionMemory(
             mem,
             user_id=user_id,
@@ -100,12 +100,12 @@ class MunimentMemory(CrewMemory):
         self._is_open = on_error == "open"
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> MunimentMemory:
-        """A crew's copy remembers the same."""
+        """Return the same memory: a crew's copy shares it."""
         return self
 
     @property
     def session(self) -> SessionMemory:
-        """The memory of this session: with `search`, `compose`, `forget` and the like."""
+        """The memory of this session, with `search`, `compose`, `forget` and the like."""
         return self._session
 
     def recall(
@@ -118,7 +118,7 @@ class MunimentMemory(CrewMemory):
         source: str | None = None,
         include_private: bool = False,
     ) -> list[MemoryMatch]:
-        """What memory has for a query: in a task first a packet, as one match, then single records, best first."""
+        """Find memories for a query: in a task first a packet, as one match, then single records, best first."""
         _ = include_private
         self.drain_writes()
         place = scope if self.root_scope is None else join_scope_paths(self.root_scope, scope)
@@ -128,13 +128,13 @@ class MunimentMemory(CrewMemory):
                 if told is not None:
                     return told
             return self._records(query, place, categories, limit, source)
-        except MunimentError as error:  # CrewAI goes on without memory, unless it is told to stop
+        except MunimentError as error:  # CrewAI goes on without memory, unless configured otherwise
             if self._is_open:
                 raise
             raise HookAborted(f"memory failed: {error.message}", source="muniment") from error
 
     def extract_memories(self, content: str) -> list[str]:
-        """What was done, whole: nothing is distilled."""
+        """Return completed work whole: nothing is distilled."""
         return [content] if content.strip() else []
 
     def update(
@@ -146,10 +146,10 @@ class MunimentMemory(CrewMemory):
         metadata: dict[str, Any] | None = None,
         importance: float | None = None,
     ) -> MemoryRecord:
-        """A record in place of another, which is erased. It has an id of its own."""
+        """Replace a record by a new one, with a new id, and erase it."""
         old = self._storage.get_record(record_id)
         if old is None:
-            raise ValueError(f"Record not found: {record_id}")  # as CrewAI's own class has it
+            raise ValueError(f"Record not found: {record_id}")  # the error of CrewAI's own class
         if self.read_only:
             return old
         asked = {"scope": scope, "categories": categories, "metadata": metadata, "importance": importance}
@@ -170,7 +170,7 @@ class MunimentMemory(CrewMemory):
         private: bool = False,
         root_scope: str | None = None,
     ) -> list[MemoryRecord]:
-        """Write what is to be remembered: CrewAI calls it in its own thread, one batch after the other."""
+        """Write new records: CrewAI calls it in its own thread, one batch after the other."""
         if private:
             raise InvalidInput(
                 "private records are not kept", path="$.private", hint="give each user a MunimentMemory of their own"
@@ -187,7 +187,7 @@ class MunimentMemory(CrewMemory):
     # -- what is told -------------------------------------------------------------------------------------------
 
     def _packet(self, task: str, query: str) -> list[MemoryMatch] | None:
-        """The task's packet; None where the task has one, and asks something else now."""
+        """The task's packet; None if the task already has one and this is a later question."""
         with self._lock:
             told = self._told.get(task)
         if told is not None and told.query != query:
@@ -215,27 +215,27 @@ class MunimentMemory(CrewMemory):
         return matches[:limit]
 
     def _live(self) -> list[str]:
-        """What was said in the kickoff that is under way: CrewAI hands it on as context."""
+        """Texts recorded in the running kickoff, which CrewAI passes on as context."""
         with self._lock:
             return list(self._said.get(_under_way(_KICKOFF_BEGAN), ()))
 
     # -- what is written ----------------------------------------------------------------------------------------
 
     def _events(self, content: str) -> list[dict[str, Any]]:
-        """What was done is the task and its result, with what it was told; anything else is a note."""
+        """Completed work becomes the task and its result, with its packet; anything else is a note."""
         task, kickoff = _under_way(_TASK_BEGAN), _under_way(_KICKOFF_BEGAN)
         found = _TASK.fullmatch(content) or _ALONE.fullmatch(content)
         if found is None:
             return [{"role": "assistant" if task else "user", "content": content}]
         asked, agent, said = found.groups()
-        said = said.rpartition(FINAL_ANSWER_ACTION)[2].strip()  # without the thoughts before it, as CrewAI reads it
+        said = said.rpartition(FINAL_ANSWER_ACTION)[2].strip()  # without the preceding thoughts, as CrewAI reads it
         with self._lock:
             told = self._told.get(task)
             build = told.build.id if told is not None and told.query == asked else None
-            asked = asked.strip()  # what comes out of a YAML file ends with a line break
+            asked = asked.strip()  # texts from a YAML file end with a line break
             _hold(self._said, kickoff, [*self._said.get(kickoff, ()), asked, said])
         question: dict[str, Any] = {"role": "user", "content": asked}
-        if task:  # once, where a guardrail has it done again
+        if task:  # once, even if a guardrail repeats the task
             place = f"crewai:{self._session.run.scope.session_id}"
             question["idempotency_key"] = once_key(place, task, 0, asked)
         answer = {"role": "assistant", "content": said, "speaker": agent.strip()[:200] or None, "build": build}
@@ -251,7 +251,7 @@ class MunimentMemory(CrewMemory):
 
 
 def _under_way(kind: str) -> str:
-    """The innermost task or kickoff that is under way here, by the event it began with; empty where there is none."""
+    """The id of the starting event of the innermost running task or kickoff; empty if there is none."""
     stack = capture_execution_context().event_id_stack
     return next((event_id for event_id, began in reversed(stack) if began == kind), "")
 

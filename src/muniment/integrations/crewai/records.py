@@ -1,7 +1,7 @@
-"""What a user said, as CrewAI's records: listed, looked up and erased. A storage backend, apart from vectors.
+"""A user's memory as CrewAI's records: listed, looked up and erased. A storage backend without vectors.
 
-A record is an event of the ledger under the event's id, whoever wrote it: what CrewAI says beside the text (scope,
-categories, importance) stands in the event's metadata. What is deleted is erased, with all that was derived from it.
+A record is any ledger event, under the event's id; CrewAI's other fields (scope, categories, importance) are in the
+event's metadata. Deletion erases the event and everything derived from it.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Records:
         return len(chosen)
 
     def reset(self, scope_prefix: str | None = None) -> None:
-        """Erase a scope; without one, everything of this user."""
+        """Erase a scope or, without one, everything of this user."""
         if normalize_scope_path(scope_prefix or "") != "/":
             self.delete(scope_prefix)
             return
@@ -122,13 +122,13 @@ class Records:
 
 
 def record_of_hit(hit: Hit, records: Records) -> MemoryRecord:
-    """A hit as a record. A fact has no scope of CrewAI's: it stands at the root."""
+    """Convert a hit to a record. A fact has no CrewAI scope, so it gets the root."""
     found = records.get_record(hit.id) if hit.kind == "event" else None
     return _record(hit.id, hit.text, hit.ts, {}) if found is None else found
 
 
 def in_scope(record: MemoryRecord, scope_prefix: str | None) -> bool:
-    """Is it in this scope or below it?"""
+    """True if a record is in this scope or below it."""
     front, own = normalize_scope_path(scope_prefix or ""), str(record.scope)
     return front == "/" or own == front or own.startswith(f"{front}/")
 
@@ -141,7 +141,7 @@ def _record(id_: str, text: str, ts: str, metadata: Mapping[str, Any]) -> Memory
 
 
 def _naive(at: datetime) -> datetime:
-    """As CrewAI has its times: in UTC, without saying so."""
+    """Convert to CrewAI's times: naive UTC."""
     return at if at.tzinfo is None else at.astimezone(UTC).replace(tzinfo=None)
 
 

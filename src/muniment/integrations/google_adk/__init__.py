@@ -6,11 +6,11 @@
         memory_service=MunimentMemoryService(mem),
     )
 
-Each of the three works without the others. What all of them write is the same: one event of the ledger for one of the
-kit's, under its id, so that none is written twice. An app is a tenant of its own, as the kit's services keep apps
-apart; with `tenant_id=` several share one.
+Each of the three works without the others. All of them write the same: one ledger event per ADK event, under its id, so
+that none is written twice. Each app is a separate tenant, as ADK's services keep apps apart; with `tenant_id=` several
+share one.
 
-Read in this order: `events` (an event of the kit as one of the ledger), `sessions`, `memory`, `plugin`.
+Read in this order: `events` (ADK events as ledger events), `sessions`, `memory`, `plugin`.
 
 Extra: `muniment[google-adk]`.
 """

@@ -1,7 +1,7 @@
-"""An event of Google's ADK as one of the ledger, and whose it is.
+"""Events of Google's ADK as ledger events, with their user.
 
-A session of the kit is a run; one that was deleted is a run that has ended, and one that is created again under the
-same id is another run. So whether a session stands is one look at its run, however long it is.
+An ADK session is a run; a deleted session is an ended run, and a session created again under the same id is another
+run. So checking whether a session exists takes one look at its run, whatever its length.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 __all__ = ["BUILD", "LIVE", "SessionName", "Sessions", "event_of", "lines_of", "results_text", "text_of"]
 
 BUILD = "muniment_build_id"
-"""Where an event's own metadata name the packet that its model was given."""
+"""Metadata key of an event for the build that its model was given."""
 LIVE: ContextVar[SessionName | None] = ContextVar("muniment_google_adk_live", default=None)
-"""The session that is under way in this task: the kit sends it itself, and asks memory without naming it."""
+"""The session running in this task: ADK sends it itself, and searches memory without naming it."""
 _NAME = "google_adk"
 _ECHOES = ECHOES | {"load_memory"}
 
 
 class SessionName(NamedTuple):
-    """How the kit names a session."""
+    """ADK's name of a session."""
 
     app_name: str
     user_id: str
@@ -50,7 +50,7 @@ class SessionName(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """Where the sessions of apps stand in a store."""
+    """Locates the sessions of apps in a store."""
 
     mem: Memory
     tenant_id: str | None
@@ -61,15 +61,15 @@ class Sessions:
         return cls(store_of(mem), tenant_id, telling)
 
     def tenant(self, app_name: str) -> str:
-        """An app's own, unless one is named for all."""
+        """The app's own tenant, or the one configured for all."""
         return app_name if self.tenant_id is None else self.tenant_id
 
     def user(self, app_name: str, user_id: str) -> SessionMemory:
-        """What is asked of a user's memory, in no session."""
+        """A user's memory, outside any session."""
         return SessionMemory(self.mem, user_id=user_id, agent_id=app_name, tenant_id=self.tenant(app_name))
 
     def latest(self, name: SessionName) -> Transcript:
-        """The session of this name that stands, or that would be the next: those before were deleted or erased."""
+        """The current session of this name, or the one to create: earlier ones were deleted or erased."""
         number = 0
         while True:
             found = self.transcript(name, number)
@@ -93,7 +93,7 @@ class Sessions:
 
 
 def lines_of(events: Iterable[Event]) -> list[Line]:
-    """Events as lines of a transcript: each once, however often it is handed over. What only streams is left out."""
+    """Events as lines of a transcript, each once however often it is passed. Partial streaming events are left out."""
     return [_line(event) for event in events if not event.partial]
 
 
@@ -106,13 +106,13 @@ def event_of(item: Mapping[str, Any]) -> Event:
 
 
 def text_of(content: types.Content | None) -> str:
-    """What a content says; thoughts say nothing."""
+    """Text of a content, without thoughts."""
     parts = (content.parts if content is not None else None) or ()
     return "\n".join(part.text for part in parts if part.text and not part.thought)
 
 
 def results_text(responses: Iterable[types.FunctionResponse]) -> str:
-    """What tools answered, one below the other."""
+    """Tool results, one below the other."""
     return "\n".join(canonical_text(to_jsonable_python(each.response or {}, fallback=str)) for each in responses)
 
 
@@ -121,7 +121,7 @@ def _line(event: Event) -> Line:
     actions = dumped.get("actions", {})
     delta = actions.get("state_delta", {})
     actions["state_delta"] = {key: value for key, value in delta.items() if not key.startswith(State.TEMP_PREFIX)}
-    key = f"{event.id}:{digest_of(dumped)[:16]}"  # the same id with other words is another event, as the kit has it
+    key = f"{event.id}:{digest_of(dumped)[:16]}"  # the same id with other words is another event in ADK
     ts = datetime.fromtimestamp(event.timestamp, UTC).isoformat()
     responses = event.get_function_responses()
     if responses:
@@ -137,7 +137,7 @@ def _line(event: Event) -> Line:
     parts = dumped["content"]["parts"]
     item: dict[str, Any] = {"event": dumped}
     text_at = None
-    if len(parts) == 1:  # the text stands in the event of the ledger, and not here as well
+    if len(parts) == 1:  # the ledger event already has the text
         parts[0].pop("text")
         item["text"], text_at = text, "text"
     role = "user" if event.author == "user" else "assistant"

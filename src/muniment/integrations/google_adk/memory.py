@@ -1,8 +1,8 @@
-"""A memory service of Google's ADK: what users said in their sessions, found and cited.
+"""A memory service of Google's ADK: past sessions of users, found and cited.
 
-With `MunimentSessionService` on the same store everything that was said is in memory at once, and adding a session
-writes nothing more; with any other session service, adding it records what is new. A search leaves out the session that
-is under way, which the kit sends by itself.
+With `MunimentSessionService` on the same store everything is in memory at once, and adding a session writes nothing
+more; with any other session service, adding it records the new events. A search leaves out the running session, which
+ADK sends itself.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 __all__ = ["MunimentMemoryService"]
 
 _LOOSE = "added to memory"
-"""The session of what was added without one."""
+"""Session of entries added without one."""
 
 
 class MunimentMemoryService(BaseMemoryService):
-    """For `Runner(memory_service=…)`: what the tools `load_memory` and `preload_memory` search."""
+    """For `Runner(memory_service=…)`: searched by the tools `load_memory` and `preload_memory`."""
 
     def __init__(self, mem: Memory | AsyncMemory, *, tenant_id: str | None = None, hits_max: int = 10) -> None:
         self._sessions = Sessions.of(mem, tenant_id)
@@ -65,7 +65,7 @@ class MunimentMemoryService(BaseMemoryService):
         memories: Sequence[MemoryEntry],
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """What somebody says should be known. It is recorded as said by its author, and found like what was said."""
+        """Add memories, recorded as said by their author and found like any message."""
         _ = custom_metadata
         session = self._sessions.transcript(SessionName(app_name, user_id, _LOOSE)).memory
         events: list[dict[str, Any]] = []
@@ -83,7 +83,7 @@ class MunimentMemoryService(BaseMemoryService):
         return SearchMemoryResponse(memories=found[: self._hits_max])
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
-        """Erase one memory of this user, by the id of a search result, with all that was derived from it."""
+        """Erase one memory of this user, by the id of a search result, with everything derived from it."""
         if memory_id:
             await self._sessions.user(app_name, user_id).aio.forget(memory_id)
 

@@ -1,8 +1,8 @@
-"""A plugin of Google's ADK: before each question stands what memory has for it, and what was said is recorded.
+"""A plugin of Google's ADK: puts a packet before each question, and records the conversation.
 
-The packet stands in the message of the user's question, before its words, so that a provider's cache keeps what was
-sent before; while tools are asked it stays the same. It is in the request alone: no session keeps it. It leaves out
-what the request says itself, and tells what was cut from it.
+The packet is in the message of the user's question, before its words, so that a provider's cache keeps the preceding
+part; it stays the same during tool calls. It is only in the request: no session stores it. It leaves out anything in
+the request itself, and covers what was cut from it.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 __all__ = ["MunimentPlugin"]
 
 _QUOTED = re.compile(r"\[[^\]]+\] said:\s*(?:<<<\w+>>>\n)?(.*?)(?:\n<<<\w+>>>)?", re.DOTALL)
-"""How the kit tells an agent what another agent said."""
+"""ADK's way to show an agent another agent's words."""
 
 
 class MunimentPlugin(BasePlugin):
-    """For `App(plugins=[…])` or `Runner(plugins=[…])`, whatever session service it has."""
+    """For `App(plugins=[…])` or `Runner(plugins=[…])`, with any session service."""
 
     def __init__(
         self,
@@ -77,14 +77,14 @@ class MunimentPlugin(BasePlugin):
     async def after_model_callback(
         self, *, callback_context: CallbackContext, llm_response: LlmResponse
     ) -> LlmResponse | None:
-        """The answer says which build it was given: the event keeps it, and its marks are resolved by it."""
+        """Note the build on the answer: the event stores it, and marks are resolved with it."""
         sent = self._builds.find((callback_context.invocation_id,))
         if sent is not None:
             llm_response.custom_metadata = {**(llm_response.custom_metadata or {}), BUILD: sent.build_id}
         return None
 
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
-        """Record what the invocation brought, where the session service has not."""
+        """Record the invocation's events, unless the session service did."""
         session = invocation_context.session
         new = [event for event in session.events if event.invocation_id == invocation_context.invocation_id]
         name = SessionName(session.app_name, session.user_id, session.id)
@@ -94,13 +94,13 @@ class MunimentPlugin(BasePlugin):
 
 
 def _question(contents: Sequence[types.Content], asked: str) -> int | None:
-    """The place of the user's message in what is sent."""
+    """Index of the user's message in the request."""
     spoken = [at for at, content in enumerate(contents) if content.role == "user" and text_of(content)]
     return next((at for at in reversed(spoken) if text_of(contents[at]) == asked), spoken[-1] if spoken else None)
 
 
 def _messages(contents: Sequence[types.Content], *, is_answer: bool = False) -> list[dict[str, Any]]:
-    """What is sent, text by text, as it is recorded. Nothing behind the question is asked."""
+    """The request's messages, text by text, as they are recorded. Nothing after the question counts as asked."""
     sent = []
     for content in contents:
         parts = content.parts or ()

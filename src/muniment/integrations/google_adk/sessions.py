@@ -1,8 +1,8 @@
 """A session service of Google's ADK: sessions, their events and their state, in the ledger.
 
-The state of a session is what it began with and what its events changed since. What is the user's (`user:`) or the
-app's (`app:`) stands by itself, value by value; what is only for an invocation (`temp:`) is not kept. Deleting a
-session ends it: it is no longer shown, and what was said stays evidence. With `erase=True` it is forgotten.
+The state of a session is its initial state plus the changes of its events. State of the user (`user:`) or the app
+(`app:`) is stored separately, value by value; state of an invocation (`temp:`) is not stored. Deleting a session ends
+it: it is no longer shown, but its messages stay evidence. With `erase=True` it is forgotten.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class MunimentSessionService(BaseSessionService):
             return event
         name = SessionName(session.app_name, session.user_id, session.id)
         LIVE.set(name)
-        if any(each == event for each in session.events if each.id == event.id):  # handed over again
+        if any(each == event for each in session.events if each.id == event.id):  # passed again
             return event
         await asyncio.to_thread(self._append, name, event)
         appended = await super().append_event(session, event)
@@ -181,13 +181,13 @@ class MunimentSessionService(BaseSessionService):
 
 
 def _begun(transcript: Transcript) -> list[dict[str, Any]] | None:
-    """The items of a session from where it was created; None where it was not."""
+    """Items of a session since its creation; None if it was never created."""
     items = transcript.items()
     at = next((at for at, item in enumerate(items) if "created" in item), None)
     return None if at is None else [items[at], *(item for item in items[at + 1 :] if "event" in item)]
 
 
 def _since(events: list[Event], moment: float) -> list[Event]:
-    """The latest events, as far back as none was before a moment."""
+    """The latest events, back to the first one not before a time."""
     before = [at for at, event in enumerate(events) if event.timestamp < moment]
     return events[before[-1] + 1 :] if before else events

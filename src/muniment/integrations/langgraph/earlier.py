@@ -1,6 +1,6 @@
-"""Items that an earlier version put: a corpus for each namespace, a document for each item. They are taken over once.
+"""Items written by an earlier version: a corpus per namespace, a document per item. They are migrated once.
 
-What was put before stays in the ledger as it was written: it is history, and goes when its item or user is erased.
+The old entries stay in the ledger unchanged: they are history, and are erased with their item or user.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Namespace = tuple[str, ...]
 
 
 class EarlierItems:
-    """What a store of this name held before namespaces were a column."""
+    """Items stored under this name before namespaces were a column."""
 
     def __init__(self, mem: Memory, name: str, tenant_id: str, user_at: int | None) -> None:
         self._mem, self._name, self._tenant_id = mem, name, tenant_id
@@ -33,13 +33,13 @@ class EarlierItems:
 
     @property
     def is_there(self) -> bool:
-        """Whether there ever was anything."""
+        """True if there ever were any."""
         if self._is_there is None:
             self._is_there = bool(self._corpus.documents(include_all=True))
         return self._is_there
 
     def take_over(self, put: Callable[[list[NewValue]], None]) -> None:
-        """Put what stands, namespace by namespace; one that was put is not read again."""
+        """Migrate current items namespace by namespace; a migrated one is not read again."""
         for kept in self._namespaces.all():
             labels = kept.value["namespace"]
             assert isinstance(labels, list)
@@ -48,7 +48,7 @@ class EarlierItems:
             self._namespaces.take(kept.key)
 
     def history(self, namespace: Namespace, key: str) -> list[tuple[dict[str, Any], str, str]]:
-        """What stood there before it was taken over: each value, when it was put, how it stands."""
+        """Values of an item before its migration: each value, when it was put, its state."""
         found = self._documents(namespace).history(key) if self.is_there else []
         return [
             (_value(namespace, kept).value, kept.written_at, status)  # type: ignore[misc]

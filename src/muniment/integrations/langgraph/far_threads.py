@@ -1,4 +1,4 @@
-"""The threads of a saver, of a store that is opened here or over a connection: the same calls, and no more of them."""
+"""The threads of a saver, on a store opened here or over a connection, with the same calls."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 __all__ = ["SavedThreads", "threads_of"]
 
 PAGE = 50
-"""Checkpoints that are fetched at a time: each may hold a whole state."""
+"""Checkpoints fetched at a time: each may hold a whole state."""
 
 
 class SavedThreads(Protocol):
-    """What a saver asks of its threads; `memory.kept.threads.Threads` says what each call does."""
+    """Operations a saver needs of its threads, described at `memory.kept.threads.Threads`."""
 
     def put(self, new: NewCheckpoint, holder: str | None = None) -> None: ...
 
@@ -58,7 +58,7 @@ class SavedThreads(Protocol):
 
 
 def threads_of(mem: Memory, tenant_id: str, name: str, user_id: str | None) -> SavedThreads:
-    """Without a detour where the store is opened in this process."""
+    """Threads of a saver, accessed directly if the store is open in this process."""
     if mem._is_near:
         return Threads(mem._ctx, tenant_id, name, user_id)
     return FarThreads(mem.store.threads(name, user_id=user_id, tenant_id=tenant_id))

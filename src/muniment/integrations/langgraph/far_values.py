@@ -1,7 +1,7 @@
-"""The values of a LangGraph store over a connection: each call one request, but where a search has to be made ready.
+"""The values of a LangGraph store over a connection: each call is one request, unless a search has to be prepared.
 
-Texts are read of values here, where LangGraph is; the server compares them. Where an index of LangGraph's embeds, it
-does so here too, and vectors are sent. By whose clock values expire is the server's affair.
+Texts are extracted from values here, where LangGraph is; the server compares them. An index of LangGraph's embeds here
+too, and vectors are sent. The server's clock decides when values expire.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class FarValues:
         index = settings.index_config
         self._texts = ItemTexts(settings.fields if index is None else index_fields(index), joined=False)
         self._compared: dict[str, Any] = {}
-        """By what the server knows how values are compared."""
+        """Tells the server how values are compared."""
         if self._embedder is not None:
             self._compared["embedder"] = self._embedder.name
         elif settings.fields is not None:
@@ -48,7 +48,7 @@ class FarValues:
         try:
             check_filter(wanted.filter)
         except InvalidInput as error:
-            raise ValueError(error.message) from None  # as LangGraph's own stores say it
+            raise ValueError(error.message) from None  # the error of LangGraph's own stores
         asked: dict[str, Any] = dict(self._compared)
         if wanted.query and self._embedder is not None:
             asked["vector"] = self._embedder.of_query(wanted.query)
@@ -66,7 +66,7 @@ class FarValues:
             self._fill([_kept(each) for each in answer.unread])
 
     def _fill(self, values: Sequence[KeptValue]) -> None:
-        """Make what the server has nothing of to compare: after a rebuild, or with another embedder."""
+        """Send the features the server lacks: after a rebuild, or with another embedder."""
         said = [self._texts.of(each.value, each.index) for each in values]
         told = self._told(said)
         filled = [ValueTexts(event_id=each.entry_id, **more) for each, more in zip(values, told, strict=True)]
@@ -92,7 +92,7 @@ class FarValues:
             self._space.put(sent, removed=[_ref(each) for each in removed], **self._compared)
 
     def _told(self, said: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
-        """What is sent of each value's texts: the texts, or their vectors."""
+        """Form in which each value's texts are sent: the texts, or their vectors."""
         if self._embedder is None:
             return [{"texts": tuple(texts)} for texts in said]
         made = iter(self._embedder.of_texts([text for texts in said for text in texts]))

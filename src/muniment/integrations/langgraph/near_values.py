@@ -1,4 +1,4 @@
-"""The values of a LangGraph store that is opened in this process; and what a store asks of its values, near or far."""
+"""The values of a LangGraph store opened in this process, and the interface of values, local or remote."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Named = tuple[Namespace, str]
 
 
 class StoreSettings(NamedTuple):
-    """How a store was made: whose names it has, what is read of its values, and by which clock they expire."""
+    """Settings of a store: its names, the parts of values it reads, and its clock for expiry."""
 
     name: str
     tenant_id: str
@@ -36,10 +36,10 @@ class StoreSettings(NamedTuple):
 
 
 class StoreValues(Protocol):
-    """What a store asks of its values."""
+    """Operations a store needs of its values."""
 
     def get(self, named: Sequence[Named]) -> dict[Named, KeptValue]:
-        """What stands under these names and has not expired."""
+        """Values under these names that have not expired."""
         ...
 
     def search(self, wanted: Wanted) -> list[tuple[KeptValue, float | None]]: ...
@@ -49,7 +49,7 @@ class StoreValues(Protocol):
     ) -> list[Namespace]: ...
 
     def put(self, puts: Sequence[NewValue], removed: Sequence[Named] = ()) -> None:
-        """Put values and take others out, in one transaction; what does not stand is not taken out."""
+        """Put and remove values in one transaction; names without a value are ignored."""
         ...
 
     def prolong(self, values: Collection[KeptValue]) -> None: ...
@@ -62,7 +62,7 @@ class StoreValues(Protocol):
 
 
 class NearValues:
-    """Values of a store that is opened in this process, reached without a detour."""
+    """Values of a store opened in this process, accessed directly."""
 
     def __init__(self, ctx: Context, settings: StoreSettings) -> None:
         self._values = Values(ctx, settings.tenant_id, settings.name, settings.user_at, settings.user_id)

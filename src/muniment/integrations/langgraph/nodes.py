@@ -1,7 +1,7 @@
-"""Nodes for a graph: one writes the state's messages into the ledger, one composes what a model should be told.
+"""Nodes for a graph: one writes the state's messages into the ledger, one composes a packet for a model.
 
-Both may run again from a checkpoint. A message is written once, whatever the number of times its node runs; what is put
-into the state is plain data. `configurable` gives the scope: `thread_id` is the session, `user_id` the user.
+Both may run again from a checkpoint. A message is written once, however often its node runs; plain data is put into the
+state. `configurable` gives the scope: `thread_id` is the session, `user_id` the user.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def observe_node(
     messages_key: str = "messages",
     tenant_id: str = DEFAULT_TENANT,
 ) -> Node:
-    """A node that writes messages which are not written yet. It changes nothing in the state.
+    """Make a node that writes messages not written yet. It changes nothing in the state.
 
-    System messages are left out: they are what the model was told, not what happened.
+    System messages are left out: they are instructions to the model, not events.
     """
 
     def observe(state: Any, config: RunnableConfig) -> dict[str, Any]:
@@ -65,10 +65,10 @@ def compose_node(
     exclude_sent: bool = True,
     tenant_id: str = DEFAULT_TENANT,
 ) -> Node:
-    """A node that composes for the last thing the user said, into `state[into]`: text, build_id, tokens.
+    """Make a node that composes for the user's last message, into `state[into]`: text, build_id, tokens.
 
-    The messages of the state are sent to the model by the graph itself, so the packet leaves them out; what was trimmed
-    from the state is told. With `exclude_sent=False` they stand in it too, for a graph that sends nothing else.
+    The graph itself sends the messages of the state to the model, so the packet leaves them out, but covers messages
+    trimmed from the state. With `exclude_sent=False` it includes them too, for a graph that sends nothing else.
     """
 
     def compose(state: Any, config: RunnableConfig) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def _of(state: Any, key: str) -> Any:
 
 
 def _run(mem: Memory, config: RunnableConfig, user_id: str | None, agent_id: str, tenant_id: str) -> Run:
-    """The run of a thread: the same one each time, so that a graph that is taken up again goes on in it."""
+    """The run of a thread, always the same, so that a resumed graph continues it."""
     said = config.get("configurable", {})
     user, thread = user_id or said.get("user_id"), said.get("thread_id")
     if not user or not thread:

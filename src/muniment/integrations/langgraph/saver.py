@@ -1,7 +1,7 @@
-"""A LangGraph checkpointer over a muniment store: each checkpoint and each task's writes an entry of the ledger.
+"""A LangGraph checkpointer over a muniment store: each checkpoint and each task's writes are a ledger entry.
 
-What was altered in the file is refused when it is read, and `mem.verify()` tells of it. `delete_thread` and `prune`
-forget with a receipt, and `mem.forget(user_id=…)` takes the threads of a user. A state is kept as what changed in it.
+Entries altered in the file are refused on reading and reported by `mem.verify()`. `delete_thread` and `prune` forget
+with a receipt, and `mem.forget(user_id=…)` forgets the threads of a user. Only changes of a state are stored.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ _IDS = SystemIds()
 class MunimentSaver(BaseCheckpointSaver[str]):
     """LangGraph's checkpoints in a muniment store, with and without `await`.
 
-    With `user_id` the saver has the threads of that user alone. Without it a thread belongs to whoever `configurable`
-    names as `user_id` when it begins: it goes with `mem.forget(user_id=…)`, and is shown to no other user that
-    `configurable` names. `name` keeps savers in one file apart. States are kept as they are given: nothing is redacted.
-    `mem` is opened here or connected to; a connection whose key is for one user has the threads of that user.
+    With `user_id` the saver only has that user's threads. Without it, a thread belongs to the `user_id` in
+    `configurable` when it begins: it is forgotten with `mem.forget(user_id=…)`, and is hidden from any other user that
+    `configurable` names. `name` separates savers in one file. States are stored unchanged, without redaction. `mem` is
+    opened here or connected to; a connection whose key is for one user has that user's threads.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class MunimentSaver(BaseCheckpointSaver[str]):
     # -- what LangGraph calls -------------------------------------------------------------------------
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """The checkpoint that is asked for, or the last of its thread, with what was written after it."""
+        """The requested checkpoint, or the last of its thread, with the writes after it."""
         thread_id, namespace, holder = _named(config)
         found = self._threads.get(thread_id, namespace, get_checkpoint_id(config) or None, holder)
         return None if found is None else self._tuple(found)
@@ -82,7 +82,7 @@ class MunimentSaver(BaseCheckpointSaver[str]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        """Checkpoints, newest first: of a thread or of all, whose metadata holds what is asked for."""
+        """Checkpoints, newest first, of one thread or all, whose metadata match the filter."""
         given = {} if config is None else config.get("configurable", {})
         thread_id = given.get("thread_id")
         found = self._threads.walk(
@@ -103,7 +103,7 @@ class MunimentSaver(BaseCheckpointSaver[str]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Keep a checkpoint. Of its channels only what changed is written, whatever their versions say."""
+        """Store a checkpoint. Only channels that changed are written, whatever their versions."""
         del new_versions
         thread_id, namespace, holder = _named(config)
         head = {key: value for key, value in checkpoint.items() if key != "channel_values"}
@@ -123,7 +123,7 @@ class MunimentSaver(BaseCheckpointSaver[str]):
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Keep what a task wrote after a checkpoint; the same again changes nothing."""
+        """Store a task's writes after a checkpoint; repeating it changes nothing."""
         thread_id, namespace, holder = _named(config)
         self._threads.put_writes(
             thread_id,
@@ -138,15 +138,15 @@ class MunimentSaver(BaseCheckpointSaver[str]):
         )
 
     def delete_thread(self, thread_id: str) -> None:
-        """Forget a thread; see `forget_thread`, which answers the receipts."""
+        """Forget a thread; see `forget_thread`, which returns the receipts."""
         self.forget_thread(thread_id)
 
     def forget_thread(self, thread_id: str) -> Sequence[Receipt]:
-        """Erase a thread with all its checkpoints, so that no byte of it is left; answers the receipts."""
+        """Erase a thread with all its checkpoints, so that no byte of it is left; return the receipts."""
         return self._threads.forget(str(thread_id))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Forget the checkpoints of these runs, in whichever thread they are."""
+        """Forget the checkpoints of these runs, in any thread."""
         gone = {str(run_id) for run_id in run_ids}
         for thread_id in self._threads.thread_ids():
             held = [*self._threads.walk(thread_id, None)]
@@ -155,13 +155,13 @@ class MunimentSaver(BaseCheckpointSaver[str]):
                 self._threads.forget(thread_id, {(each.namespace, each.checkpoint_id) for each in kept})
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Keep all checkpoints of a thread in another as well."""
+        """Copy all checkpoints of a thread to another."""
         self._threads.copy(str(source_thread_id), str(target_thread_id))
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Forget all checkpoints of these threads but the last of each namespace, or all (`strategy="delete"`).
+        """Forget all checkpoints of these threads except the last of each namespace, or all (`strategy="delete"`).
 
-        Of a channel that is kept as writes since a snapshot, the checkpoints back to the snapshot stay.
+        For a channel stored as writes since a snapshot, the checkpoints back to the snapshot stay.
         """
         if strategy not in ("keep_latest", "delete"):
             raise ValueError(f"Unknown strategy: {strategy!r}")
@@ -217,7 +217,7 @@ class MunimentSaver(BaseCheckpointSaver[str]):
     # -- small things ---------------------------------------------------------------------------------
 
     def get_next_version(self, current: Any, channel: None) -> Any:
-        """Versions rise as texts of one length, and differ between two that go on from the same checkpoint."""
+        """Next version of a channel: rising texts of one length, different for two branches of one checkpoint."""
         del channel
         if current is None:
             number = 0
@@ -228,7 +228,7 @@ class MunimentSaver(BaseCheckpointSaver[str]):
         return f"{number + 1:032}.{_IDS.salts(1)[0].hex()[:16]:>016}"
 
     def _latest(self, held: Sequence[KeptCheckpoint]) -> Sequence[KeptCheckpoint]:
-        """The last of each namespace, and those that its delta channels go back to."""
+        """The last of each namespace, and the ones its delta channels depend on."""
         by_id = {(each.namespace, each.checkpoint_id): each for each in held}
         kept: dict[tuple[str, str], KeptCheckpoint] = {}
         for each in held:  # newest first

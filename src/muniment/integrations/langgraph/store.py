@@ -1,8 +1,8 @@
-"""A LangGraph `BaseStore` over a muniment store: each put an entry of the ledger, the namespace a column of one index.
+"""A LangGraph `BaseStore` over a muniment store: each put is a ledger entry, the namespace a column of one index.
 
-A search without a query shows what changed last first, one with a query what answers best; both cost what they show,
-however many namespaces there are. Reads of a batch see what stood before its writes, as in LangGraph's own stores; all
-that it writes is one transaction.
+A search without a query returns the latest changes first, one with a query the best matches; both cost in proportion to
+their results, however many namespaces there are. Reads of a batch see the state before its writes, as in LangGraph's
+own stores; all writes of a batch are one transaction.
 """
 
 from __future__ import annotations
@@ -53,23 +53,23 @@ if TYPE_CHECKING:
 __all__ = ["AsyncMunimentStore", "MunimentStore"]
 
 _REFRESH_SHARE = 0.1
-"""A read moves an expiry only once this share of the time to live has passed, since each move is a write."""
+"""Share of the time to live after which a read extends it, as each extension is a write."""
 _SWEEP_MINUTES = 5.0
 
 
 class MunimentStore(BaseStore):
     """LangGraph's long-term memory in a muniment store.
 
-    `user_at` says which label of a namespace names a user: `("memories", "ana")` with `user_at=1` is ana's own, and
-    goes with `mem.forget(user_id="ana")`. `index` is LangGraph's: what embeds, and which fields; a score is then the
-    cosine, as in LangGraph's own stores. Without it the store's embedder serves, and without that words: a score is
-    the share of the query's words, by their rarity, that stand in the item. `fields` are the paths that are read where
-    there is no `index`, by default all texts of a value. A delete retracts, so that history stays; with `erase=True`
-    it forgets. `name` keeps stores in one file apart.
+    `user_at` is the index of the namespace label that names a user: `("memories", "ana")` with `user_at=1` is ana's
+    own, and is forgotten with `mem.forget(user_id="ana")`. `index` is LangGraph's, with its embedder and fields; a
+    score is then the cosine, as in LangGraph's own stores. Without it the store's embedder is used, or else words: a
+    score is then the share of the query's words, weighted by rarity, that occur in the item. `fields` are the paths
+    that are searched if there is no `index`, by default all texts of a value. A delete retracts, so that history stays;
+    with `erase=True` it forgets. `name` separates stores in one file.
 
-    With `user_id` the store is that user's alone: with `user_at`, of the store that all share what stands under the
-    user's label; without, a store of its own. `mem` is opened here or connected to. A connection whose key is for one
-    user is that user's alone too; by the server's clock values expire there.
+    With `user_id` the store is limited to that user: with `user_at`, to the user's label within the shared store;
+    without, to a separate store. `mem` is opened here or connected to. A connection whose key is for one user is
+    limited to that user too; values then expire by the server's clock.
     """
 
     supports_ttl = True
@@ -96,7 +96,7 @@ class MunimentStore(BaseStore):
         user_id = mem._user_id if user_id is None else user_id
         settings = StoreSettings(name, tenant_id, user_at, user_id, index, fields, clock)
         self._values = _values_of(mem, settings)
-        # An earlier version had no store of one user's alone.
+        # An earlier version had no store limited to one user.
         self._earlier = None if user_id is not None else EarlierItems(mem, name, tenant_id, user_at)
         self._sweeper = Sweeper(self.sweep_ttl)
         self._taken_over = False
@@ -119,12 +119,12 @@ class MunimentStore(BaseStore):
         return await asyncio.to_thread(self.batch, list(ops))
 
     def sweep_ttl(self) -> int:
-        """Take out what has expired; answers how many. Reads leave it out whether or not it was swept."""
+        """Remove expired values; return how many. Reads skip them even if they were not swept."""
         self._take_over()
         return self._values.sweep(erase=self._erase)
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
-        """Sweep every so many minutes, in a thread of its own, until the future is cancelled or it is stopped."""
+        """Sweep at intervals in a separate thread, until the future is cancelled or the sweeper is stopped."""
         config = self.ttl_config
         if not config:
             done: Future[None] = Future()
@@ -135,11 +135,11 @@ class MunimentStore(BaseStore):
         )
 
     def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
-        """Whether the thread has stopped within so many seconds."""
+        """Stop the thread; return whether it ended within the timeout in seconds."""
         return self._sweeper.stop(timeout)
 
     def history(self, namespace: Namespace, key: str) -> list[tuple[dict[str, Any], str, str]]:
-        """Every value an item has had that was not erased: the value, when it was put, how it stands."""
+        """Every value of an item that was not erased: the value, when it was put, its state."""
         self._take_over()
         held = self._values.history(namespace, key)
         kept = [(each.value, format_instant(moment(each.changed)), each.state) for each in held]
@@ -147,7 +147,7 @@ class MunimentStore(BaseStore):
         return earlier + kept
 
     def forget(self, namespace: Namespace, key: str) -> list[Receipt]:
-        """Erase an item in all that it ever was; answers the receipts."""
+        """Erase an item with all its values; return the receipts."""
         self._take_over()
         if self._earlier is not None:
             self._earlier.erase(namespace, key)
@@ -173,7 +173,7 @@ class MunimentStore(BaseStore):
         raise ValueError(f"Unknown operation type: {type(op)}")
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
-        """What answers the query, best first; where that is fewer than asked for, other items follow unscored."""
+        """Items that match the query, best first; if there are too few, other items follow unscored."""
         page = self._values.search(Wanted(op.namespace_prefix, op.query, op.filter, op.offset, op.limit))
         if op.refresh_ttl:
             self._refresh(value for value, _ in page)
@@ -193,7 +193,7 @@ class MunimentStore(BaseStore):
         ]
         named = [(op.namespace, op.key) for op in ops if op.value is None]
         if self._erase:
-            self._values.put(puts)  # first: what is refused leaves all as it was
+            self._values.put(puts)  # first, so that a refusal changes nothing
             self._erase_all(named)
             return
         self._values.put(puts, named)
@@ -216,7 +216,7 @@ class MunimentStore(BaseStore):
     # -- small things ---------------------------------------------------------------------------------
 
     def _take_over(self) -> None:
-        """What an earlier version put, once."""
+        """Migrate the items of an earlier version, once."""
         if self._taken_over:
             return
         with self._taking_over:
@@ -226,9 +226,10 @@ class MunimentStore(BaseStore):
 
 
 class AsyncMunimentStore(AsyncBatchedBaseStore):
-    """A `MunimentStore` for an event loop: what is asked for in one tick goes to the store as one batch, in a thread.
+    """A `MunimentStore` for an event loop: requests of one tick go to the store as one batch, in a thread.
 
-    It takes the arguments of `MunimentStore` and is made where a loop runs. `store` is the store below.
+    It takes the arguments of `MunimentStore` and must be created inside a running loop. `store` is the underlying
+    store.
     """
 
     supports_ttl = True

@@ -1,4 +1,4 @@
-"""Taking out what has expired, again and again, in a thread of its own; as LangGraph's own stores do it."""
+"""Periodic removal of expired values in a separate thread, as in LangGraph's own stores."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Sweeper:
         self._thread: threading.Thread | None = None
 
     def start(self, interval_minutes: float) -> Future[None]:
-        """A future that ends with the thread, and ends it where it is cancelled."""
+        """Start the thread; return a future that ends with it, and stops it if cancelled."""
         future: Future[None] = Future()
         future.add_done_callback(lambda ended: self._stop.set() if ended.cancelled() else None)
         if self._thread is None or not self._thread.is_alive():
@@ -32,7 +32,7 @@ class Sweeper:
         return future
 
     def stop(self, timeout: float | None = None) -> bool:
-        """Whether it has stopped within that many seconds."""
+        """Stop the thread; return whether it ended within the timeout in seconds."""
         thread = self._thread
         if thread is None or not thread.is_alive():
             return True
@@ -45,7 +45,7 @@ class Sweeper:
             try:
                 self._sweep()
             except StorageFailure:
-                continue  # busy, or gone for a while: the next round takes what this one left
+                continue  # busy or briefly gone: the next round handles the rest
             except MunimentError as error:
                 if not future.cancelled():
                     future.set_exception(error)

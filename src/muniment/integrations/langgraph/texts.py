@@ -1,4 +1,4 @@
-"""What a search reads of a value, and how it is compared: as LangGraph's index says, or as the store can."""
+"""The searchable texts of a value, and their comparison by LangGraph's index or by the store itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["IndexEmbedder", "ItemTexts", "embedder_of", "features_of", "index_fi
 
 
 class ItemTexts:
-    """The texts of a value. Without fields all of it is one text; with an index of LangGraph's it is its JSON."""
+    """The texts of a value. Without fields all of it is one text; with LangGraph's index it is its JSON."""
 
     def __init__(self, fields: Sequence[str] | None, *, joined: bool) -> None:
         self._fields = None if fields is None else tuple(fields)
@@ -25,7 +25,7 @@ class ItemTexts:
 
     @property
     def mark(self) -> str:
-        """Changes with what is read."""
+        """Identifies the fields that are read."""
         return digest_of([self._fields, self._joined])[:8]
 
     def of(self, value: Mapping[str, Any], index: Any) -> list[str]:
@@ -41,7 +41,7 @@ class ItemTexts:
 
 
 class IndexEmbedder(NamedTuple):
-    """What an index of LangGraph's embeds with, under a name that changes with what it makes."""
+    """The embedder of a LangGraph index, under a name that changes with its vectors."""
 
     name: str
     of_texts: Callable[[Sequence[str]], Sequence[Sequence[float]]]
@@ -49,7 +49,7 @@ class IndexEmbedder(NamedTuple):
 
 
 def index_fields(index: Mapping[str, Any]) -> list[str]:
-    """Which fields an index reads: `fields`, or `text_fields`, as LangGraph's SQLite store calls them."""
+    """The fields an index reads: `fields` or, in LangGraph's SQLite store, `text_fields`."""
     named = index.get("fields") or index.get("text_fields") or ["$"]
     return [named] if isinstance(named, str) else list(named)
 
@@ -69,7 +69,7 @@ def embedder_of(index: IndexConfig | None) -> IndexEmbedder | None:
 def features_of(
     index: IndexConfig | None, embedder: Embedder | None, fields: Sequence[str] | None
 ) -> tuple[Features, ItemTexts]:
-    """How the values of a store are compared with a query."""
+    """The features by which a store's values are compared with a query."""
     given = embedder_of(index)
     if given is not None and index is not None:
         texts = ItemTexts(index_fields(index), joined=False)
@@ -85,7 +85,7 @@ def _at(value: Mapping[str, Any], field: str) -> list[str]:
 
 
 def _leaves(value: Any, name: str = "") -> Iterator[str]:
-    """Texts and numbers with the name they stand under, in order."""
+    """Texts and numbers with their names, in order."""
     if isinstance(value, Mapping):
         for key, each in value.items():
             yield from _leaves(each, str(key))

@@ -1,4 +1,4 @@
-"""The calls of mem0's `Memory` and `MemoryClient` over a muniment store, for people who move over; mem0 is not needed.
+"""The calls of mem0's `Memory` and `MemoryClient` over a muniment store, for migration; mem0 is not needed.
 
     from muniment.integrations.mem0 import Memory
 
@@ -6,16 +6,16 @@
     memory.add("I moved to Berlin in May.", user_id="ana")
     memory.search("where does she live", filters={"user_id": "ana"})["results"]
 
-A memory is something that was said: one event of the ledger, under the event's id. What a text states is also looked
-for (`infer`), by rule or by a model of yours, and kept as facts on that evidence; a search finds both.
+A memory is one ledger event, under the event's id. Facts in its text are also extracted (`infer`), by rules or by your
+model, and stored with that evidence; a search finds both.
 
-Where it differs, on purpose: an update is a new event that takes the place of the old one here, and what was said
-before stays in the ledger (`history` shows it). A delete erases, history included, and leaves a receipt. Nothing
-crosses a user unless the filter says so: what an agent or a run holds without a user is a ledger of its own.
+Deliberate differences: an update is a new event that replaces the old one here, while the old one stays in the ledger
+(`history` shows it). A delete erases, history included, and leaves a receipt. Users are isolated unless the filter says
+otherwise: memories of an agent or a run without a user have their own ledger.
 
-To read in this order: `memory` (the signatures), `validation`, `filters`, `scoping` (whose), `memories` (the store),
-`marks` and `searching`, `profile`, `shapes`; `config` and `providers`; `client`, `options`, `platform`. Nothing here
-reads a store but through its public face.
+Read in this order: `memory` (the signatures), `validation`, `filters`, `scoping` (whose), `memories` (the store),
+`marks` and `searching`, `profile`, `shapes`; `config` and `providers`; `client`, `options`, `platform`. All access to a
+store is through its public face.
 """
 
 from muniment.integrations.mem0.async_client import AsyncMemoryClient

@@ -1,4 +1,4 @@
-"""What is asked of several owners at once, put together. One owner is the usual case."""
+"""Requests to several owners at once, merged. One owner is the usual case."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["list_memories", "owners_of", "search_memories"]
 
 
 def owners_of(memories: Memories, owners: frozenset[str]) -> list[str]:
-    """The owners by name; of a wildcard all that the store has."""
+    """The owners by name; for a wildcard, all owners in the store."""
     if EVERYBODY not in owners:
         return sorted(owners)
     found = list(islice(memories.owners(), OWNERS_MAX + 1))
@@ -32,7 +32,7 @@ def owners_of(memories: Memories, owners: frozenset[str]) -> list[str]:
 
 
 def search_memories(memories: Memories, owners: frozenset[str], asked: Search) -> list[dict[str, Any]]:
-    """The best of all of them, best first."""
+    """The best memories of all owners, best first."""
     found = [shown for owner in owners_of(memories, owners) for shown in search_owner(memories, owner, asked)]
     return sorted(found, key=lambda shown: -shown["score"])[: asked.top]
 
@@ -40,7 +40,7 @@ def search_memories(memories: Memories, owners: frozenset[str], asked: Search) -
 def list_memories(
     memories: Memories, owners: frozenset[str], tree: Group, limit: int | None, *, show_expired: bool
 ) -> list[dict[str, Any]]:
-    """Memories that fit a filter, owner by owner: so many of the newest, or all of them."""
+    """Memories that match a filter, owner by owner: the newest up to a limit, or all of them."""
     if limit == 0:
         return []
     several: Iterator[Shown] = chain.from_iterable(

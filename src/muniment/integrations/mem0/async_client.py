@@ -32,7 +32,7 @@ class AsyncHostedProject:
 
 
 class AsyncMemoryClient:
-    """mem0's `AsyncMemoryClient`. What it takes is what `MemoryClient` takes."""
+    """mem0's `AsyncMemoryClient`. It takes the arguments of `MemoryClient`."""
 
     def __init__(self, api_key: str | None = None, host: str | None = None, client: Any | None = None) -> None:
         self._sync = MemoryClient(api_key, host, client)

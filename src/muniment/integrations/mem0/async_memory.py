@@ -17,7 +17,7 @@ R = TypeVar("R")
 
 
 def awaiting(call: Callable[..., R]) -> Callable[..., Coroutine[Any, Any, R]]:
-    """The same call of the sync object that an async one holds, in a worker thread."""
+    """Wrap a call of the sync object that an async one holds, to run in a worker thread."""
 
     @functools.wraps(call)
     async def awaited(self: Any, *args: Any, **kwargs: Any) -> R:
@@ -36,7 +36,7 @@ class AsyncProject:
 
 
 class AsyncMemory:
-    """mem0's `AsyncMemory`. What it takes is what `Memory` takes."""
+    """mem0's `AsyncMemory`. It takes the arguments of `Memory`."""
 
     def __init__(self, config: Any = None, **parts: Any) -> None:
         self._sync = Memory(config, **parts)
@@ -66,7 +66,7 @@ class AsyncMemory:
         prompt: str | None = None,
         llm: Any = None,
     ) -> dict[str, Any]:
-        """See `Memory.add`. `llm` is for procedural memories, which there are none of."""
+        """See `Memory.add`. `llm` is for procedural memories, which are not supported."""
         if llm is not None:
             raise UnsupportedError(
                 "llm writes procedural memories, and nothing here rewrites what was said",

@@ -1,9 +1,9 @@
-"""`MemoryClient`: the calls of the client of mem0's hosted platform, over a server of your own or an open store.
+"""`MemoryClient`: the calls of the client of mem0's hosted platform, over your own server or an open store.
 
     client = MemoryClient(api_key="…", host="https://memory.example.org")  # `muniment serve`
     client = MemoryClient(client=muniment.open("agent.db"))
 
-What only the platform has is refused with the way out (`platform`).
+Features that only the platform has are refused with an alternative (`platform`).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _FEEDBACK = ("POSITIVE", "NEGATIVE", "VERY_NEGATIVE")
 
 
 def _told(call: Call) -> Call:
-    """What a server refuses is raised as mem0's client raises it."""
+    """Raise a server's refusals as mem0's client does."""
 
     @functools.wraps(call)
     def asking(*args: Any, **kwargs: Any) -> Any:
@@ -67,8 +67,8 @@ def _told(call: Call) -> Call:
 
 
 class MemoryClient(PlatformOnly):
-    """mem0's `MemoryClient`. `host` is a server of muniment's and `api_key` its key (`MEM0_API_KEY` otherwise);
-    `client` is an open store in place of both, or an HTTP client to reach the host with. Thread-safe.
+    """mem0's `MemoryClient`. `host` is a muniment server and `api_key` its key (`MEM0_API_KEY` otherwise); `client` is
+    an open store in place of both, or an HTTP client to reach the host with. Thread-safe.
     """
 
     def __init__(self, api_key: str | None = None, host: str | None = None, client: Any | None = None) -> None:
@@ -87,7 +87,7 @@ class MemoryClient(PlatformOnly):
 
     @_told
     def add(self, messages: Any, options: Any | None = None, **kwargs: Any) -> dict[str, Any]:
-        """Record what was said, of the ids that stand beside it or in `filters`."""
+        """Record messages for the given ids, which are arguments or in `filters`."""
         given = options_given("add", options, kwargs, ADDED)
         if not isinstance(messages, str | dict | list):
             raise ValidationError(f"messages must be str, dict, or list[dict], got {type(messages).__name__}")
@@ -109,7 +109,7 @@ class MemoryClient(PlatformOnly):
 
     @_told
     def get(self, memory_id: str) -> dict[str, Any]:
-        """A memory or a fact by its id."""
+        """Return a memory or a fact by its id."""
         found = self._memory.get(memory_id)
         if found is None:
             raise not_found(memory_id)
@@ -117,7 +117,9 @@ class MemoryClient(PlatformOnly):
 
     @_told
     def get_all(self, options: Any | None = None, **kwargs: Any) -> dict[str, Any]:
-        """A page of the memories that fit: `count` of all of them, and `next` and `previous` where there are such."""
+        """A page of matching memories: `count` is the number of all, `next` and `previous` are other pages if there are
+        any.
+        """
         refuse_top_level({name: kwargs[name] for name in ENTITY_NAMES if name in kwargs}, "get_all", ENTITY_NAMES)
         given = options_given("get_all", options, kwargs, LISTED)
         page, size = (_counted(given, name, default) for name, default in (("page", 1), ("page_size", _PAGE)))
@@ -135,7 +137,7 @@ class MemoryClient(PlatformOnly):
 
     @_told
     def search(self, query: str, options: Any | None = None, **kwargs: Any) -> dict[str, Any]:
-        """The best memories and facts for a query; `fields` says which parts of each are answered."""
+        """The best memories and facts for a query; `fields` selects the parts of each to return."""
         refuse_top_level({name: kwargs[name] for name in ENTITY_NAMES if name in kwargs}, "search", ENTITY_NAMES)
         given = options_given("search", options, kwargs, SEARCHED)
         asked = checked_query(query)
@@ -155,7 +157,7 @@ class MemoryClient(PlatformOnly):
 
     @_told
     def update(self, memory_id: str, options: Any | None = None, **kwargs: Any) -> dict[str, Any]:
-        """Give a memory another text, metadata or day of expiry; answers it as it stands."""
+        """Change a memory's text, metadata or expiration day; return the new state."""
         given = options_given("update", options, kwargs, UPDATED)
         if not given:
             raise ValidationError(
@@ -170,12 +172,12 @@ class MemoryClient(PlatformOnly):
 
     @_told
     def delete(self, memory_id: str, delete_linked: bool = False) -> dict[str, Any]:  # noqa: ARG002
-        """Erase a memory. What it was before goes with it, with or without `delete_linked`."""
+        """Erase a memory. Its earlier versions go with it, with or without `delete_linked`."""
         return self._memory.delete(memory_id)
 
     @_told
     def delete_all(self, options: Any | None = None, **kwargs: Any) -> dict[str, str]:
-        """Erase what the ids name; `user_id="*"` is every user."""
+        """Erase the memories of the given ids; `user_id="*"` is every user."""
         given = options_given("delete_all", options, kwargs, frozenset(("filters", *ENTITY_NAMES)))
         filters = {**(given.pop("filters", None) or {}), **given}
         if not filters:
@@ -194,12 +196,12 @@ class MemoryClient(PlatformOnly):
 
     @_told
     def history(self, memory_id: str) -> list[dict[str, Any]]:
-        """What a memory was and became, oldest first."""
+        """All versions of a memory, oldest first."""
         return self._memory.history(memory_id)
 
     @_told
     def users(self) -> dict[str, Any]:
-        """Whoever has a ledger: users, and agents and runs that were used without one."""
+        """All owners of a ledger: users, and agents and runs that were used without one."""
         memories = self._memory.memories
         found = []
         for state in memories.mem.store.users(tenant_id=memories.tenant_id):
@@ -224,7 +226,7 @@ class MemoryClient(PlatformOnly):
         app_id: str | None = None,
         run_id: str | None = None,
     ) -> dict[str, str]:
-        """Erase one of those that `users` names, or all of them."""
+        """Erase one of the owners that `users` lists, or all of them."""
         if app_id is not None:
             raise UnsupportedError("an app has no ledger", suggestion='delete_all(user_id="*", app_id=…)')
         given = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
@@ -245,13 +247,13 @@ class MemoryClient(PlatformOnly):
 
     @_told
     def reset(self) -> dict[str, str]:
-        """Erase everybody."""
+        """Erase all memories of all users."""
         self.delete_users()
         return {"message": "Client reset successful. All users and memories deleted."}
 
     @_told
     def batch_update(self, memories: list[dict[str, Any]]) -> dict[str, Any]:
-        """Update several; where one is not there, none is changed."""
+        """Update several memories; if one does not exist, none is changed."""
         asked = _batch(memories, {"memory_id", "text", "metadata"})
         changes = []
         for number, each in enumerate(asked):
@@ -267,7 +269,7 @@ class MemoryClient(PlatformOnly):
 
     @_told
     def batch_delete(self, memories: list[dict[str, Any]]) -> dict[str, Any]:
-        """Erase several; where one is not there, none is."""
+        """Erase several memories; if one does not exist, none is erased."""
         ids = list(dict.fromkeys(each["memory_id"] for each in _batch(memories, {"memory_id"})))
         for memory_id in ids:
             if self._memory.get(memory_id) is None:
@@ -280,7 +282,7 @@ class MemoryClient(PlatformOnly):
     def feedback(
         self, memory_id: str, feedback: str | None = None, feedback_reason: str | None = None
     ) -> dict[str, str]:
-        """Keep with a memory what somebody thinks of it. It changes nothing of the memory, nor of any ranking."""
+        """Store feedback with a memory. It changes neither the memory nor any ranking."""
         said = feedback.upper() if feedback else None
         if said is not None and said not in _FEEDBACK:
             raise ValidationError(f"feedback must be one of {', '.join(_FEEDBACK)} or None", path="$.feedback")
@@ -290,7 +292,7 @@ class MemoryClient(PlatformOnly):
 
     @_told
     def get_profile(self, entity_id: str) -> dict[str, Any]:
-        """What is known of a user: the facts that stand, by their keys."""
+        """A user's profile: the current facts, by their keys."""
         memories = self._memory.memories
         if not memories.has_owner(entity_id):
             raise MemoryNotFoundError(f"no user {entity_id}", path="$.entity_id")
@@ -305,7 +307,7 @@ class MemoryClient(PlatformOnly):
         }
 
     def close(self) -> None:
-        """Let go of the connection; a store that was handed in stays open."""
+        """Close the connection; a store that was passed in stays open."""
         memories = self._memory.memories
         self._memory.close()
         if self._is_own:
@@ -361,7 +363,7 @@ def _batch(memories: Any, keys: set[str]) -> Iterable[dict[str, Any]]:
 
 
 def _shown(memory: dict[str, Any]) -> dict[str, Any]:
-    """A memory as the platform answers it: what it has of categories and of an app stands beside the metadata."""
+    """A memory in the platform's shape, with its categories and app next to the metadata."""
     metadata = memory.get("metadata") or {}
     more = {name: metadata[name] for name in ("categories", "app_id") if name in metadata}
     return {**memory, **more}

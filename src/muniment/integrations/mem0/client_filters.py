@@ -1,4 +1,4 @@
-"""What the calls of mem0's client take, and the filter that several of their options come to together."""
+"""Arguments of mem0's client calls, and the filter that several of them combine to."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ SEARCHED = frozenset(
     ("filters", "metadata", "top_k", "rerank", "threshold", "fields", "categories", "show_expired", "reference_date",
      "latest_only", "keyword_search")
 )  # fmt: skip
-"""`rerank`, `latest_only` and `keyword_search` change nothing: what is found is ranked by words already, and of a
-memory that was updated the latest is shown."""
+"""`rerank`, `latest_only` and `keyword_search` have no effect: results are always ranked by words, and only the latest
+version of a memory is shown.
+"""
 LISTED = frozenset(
     ("filters", "page", "page_size", "start_date", "end_date", "categories", "show_expired", "latest_only")
 )
@@ -24,7 +25,7 @@ UPDATED = frozenset(("text", "metadata", "timestamp", "expiration_date"))
 
 
 def asked_filters(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The filters of a call, with what its other options say of the memories."""
+    """The filters of a call, combined with its other options about memories."""
     filters = given.get("filters") or {}
     if not isinstance(filters, Mapping):
         raise ValidationError(f"filters must be a dict, got {type(filters).__name__}", path="$.filters")

@@ -1,7 +1,7 @@
-"""mem0's configuration as a store of muniment: where it lies, what embeds, which model proposes facts.
+"""mem0's configuration as a muniment store: its location, its embedder, and the model that proposes facts.
 
-Each key is one of three: it maps; it is passed over, which is said once in one warning that names all of them; or it
-is refused, because what was asked for would mean something else without it. docs/guides/from-mem0.md has the list.
+Each key either has an equivalent, or is ignored with a single warning that names all such keys, or is refused because
+ignoring it would change the meaning. docs/guides/from-mem0.md has the list.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["ConfigWarning", "Opened", "open_config", "read_config"]
 
 FILE = "muniment.db"
-"""The store's file, in the folder that the configuration names: mem0's own files beside it are left as they are."""
+"""The store's file, in the configured folder: mem0's own files there are left alone."""
 _DEFAULT_COLLECTION = "mem0"
 _EMBEDDED = ("qdrant", "chroma", "faiss", "muniment")
 _VECTOR_STORES = frozenset(
@@ -33,7 +33,7 @@ _VECTOR_STORES = frozenset(
      "turbopuffer", "oracledb", "muniment")
 )  # fmt: skip
 _NEEDLESS = frozenset(("embedding_model_dims", "on_disk", "collection_name", "path", "distance_strategy", "hnsw"))
-"""Keys of a vector store that change nothing here: text is indexed whatever its vectors are, and always on disk."""
+"""Keys of a vector store that have no effect here: text is indexed whatever its vectors are, and always on disk."""
 _REFUSED = {
     "custom_instructions": "what to extract, and what never to keep",
     "custom_fact_extraction_prompt": "what to extract, and what never to keep",
@@ -47,21 +47,21 @@ _KNOWN = frozenset(("vector_store", "llm", "embedder", "history_db_path", "versi
 
 
 class ConfigWarning(UserWarning):
-    """Something in a configuration of mem0's is not used."""
+    """Warns that part of a mem0 configuration is not used."""
 
 
 class Opened(NamedTuple):
-    """What a configuration comes to."""
+    """The objects made from a configuration."""
 
     mem: runtime.Memory
     model: Any
     tenant_id: str
     is_own: bool
-    """The store was opened here, and is closed by whoever closes the memory."""
+    """True if the store was opened here, and is to be closed with the memory."""
 
 
 class Place(NamedTuple):
-    """Where the store lies: a file, `:memory:`, a database's address or a server's; and the tenant in it."""
+    """The location of the store (a file, `:memory:`, a database's or a server's address) and its tenant."""
 
     target: str
     tenant_id: str
@@ -69,7 +69,7 @@ class Place(NamedTuple):
 
 
 class Read(NamedTuple):
-    """A configuration, read; nothing was opened."""
+    """A parsed configuration, with nothing opened."""
 
     place: Place
     embedder: Any
@@ -78,7 +78,7 @@ class Read(NamedTuple):
 
 
 def open_config(config: Any) -> Opened:
-    """Open what a configuration names; warns once of what is passed over."""
+    """Open a configuration; warn once about ignored keys."""
     import muniment
 
     read = read_config(config)
@@ -93,7 +93,7 @@ def open_config(config: Any) -> Opened:
 
 
 def read_config(config: Any) -> Read:
-    """What a configuration says; raises `ConfigurationError` or `UnsupportedError`. Nothing is contacted."""
+    """Parse a configuration; raise `ConfigurationError` or `UnsupportedError`. Nothing is contacted."""
     given = _plain(config)
     for name, meant in _REFUSED.items():
         if given.get(name):
@@ -121,7 +121,7 @@ def read_config(config: Any) -> Read:
 def _plain(config: Any) -> dict[str, Any]:
     if config is None:
         return {}
-    if hasattr(config, "model_dump"):  # mem0's own MemoryConfig: what was left at its default was not asked for
+    if hasattr(config, "model_dump"):  # mem0's own MemoryConfig: values left at their defaults were not requested
         config = config.model_dump(exclude_unset=True)
     if not isinstance(config, Mapping):
         raise ConfigurationError(
@@ -133,7 +133,7 @@ def _plain(config: Any) -> dict[str, Any]:
 
 
 def _section(given: Mapping[str, Any], name: str) -> tuple[str, dict[str, Any]] | None:
-    """Provider and settings of a section; None where it is not there."""
+    """Provider and settings of a section; None if it is missing."""
     section = given.get(name)
     if section is None:
         return None
@@ -189,7 +189,7 @@ def _file(path: Path, *, is_folder: bool) -> str:
 
 
 def _postgres(settings: Mapping[str, Any], passed: list[str]) -> str:
-    """The address of the database that mem0 kept its vectors in; our tables have names of their own."""
+    """Address of the database with mem0's vectors; our tables have different names."""
     taken = {"connection_string", "host", "port", "user", "password", "dbname", "sslmode", *_NEEDLESS}
     passed += [f"vector_store.config.{name}" for name in sorted(set(settings) - taken)]
     if settings.get("connection_string"):

@@ -1,4 +1,4 @@
-"""The variables that mem0 reads, read in one place: where its folder is, and keys and addresses of its providers."""
+"""mem0's environment variables, read in one place: its folder, and its providers' keys and addresses."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ __all__ = ["variable"]
 
 
 def variable(name: str | None) -> str | None:
-    """What the environment says, where it says something."""
+    """Value of a variable; None if it is unset or empty."""
     return (os.environ.get(name) or None) if name else None  # noqa: TID251  # mem0's variables, not our settings

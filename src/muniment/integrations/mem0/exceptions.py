@@ -1,4 +1,4 @@
-"""mem0's exceptions under mem0's names, each also an error of muniment and, where mem0 raises one, a `ValueError`.
+"""mem0's exceptions under mem0's names, each also a muniment error and, where mem0 raises one, a `ValueError`.
 
     from muniment.integrations.mem0.exceptions import ValidationError  # was: from mem0.exceptions import …
 
@@ -42,7 +42,7 @@ class MemoryError(MunimentError):
     """The root of mem0's tree; `suggestion` is our `hint`."""
 
     usual_code = "MEM_001"
-    """mem0's `error_code`, where an instance has none of its own."""
+    """mem0's `error_code` for instances without their own."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class MemoryError(MunimentError):
         return self.hint
 
     def __str__(self) -> str:
-        return self.message  # as mem0's say it, for whoever compares the words
+        return self.message  # the message alone, as in mem0, for callers that compare it
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (
@@ -73,7 +73,7 @@ class MemoryError(MunimentError):
 
     @classmethod
     def of(cls, error: MunimentError, **debug_info: Any) -> Self:
-        """Another error of ours in mem0's words."""
+        """Convert another of our errors to mem0's form."""
         made = cls(error.message, None, error.details, error.hint, {"code": error.code, **debug_info}, path=error.path)
         made.__cause__ = error
         return made
@@ -85,31 +85,31 @@ def _again(cls: type[MemoryError], *parts: Any) -> MemoryError:
 
 
 class ValidationError(MemoryError, InvalidInput, ValueError):
-    """What was given is not what the call takes; nothing was changed."""
+    """Invalid arguments; nothing was changed."""
 
     usual_code = "VALIDATION_000"
 
 
 class ConfigurationError(MemoryError, InvalidInput, ValueError):
-    """A configuration that cannot be taken as it stands."""
+    """An invalid configuration."""
 
     usual_code = "CFG_001"
 
 
 class UnsupportedError(MemoryError, InvalidInput, ValueError, NotImplementedError):
-    """Something that a store of one's own does not do; `suggestion` is the way out."""
+    """A feature that a self-hosted store lacks; `suggestion` is the alternative."""
 
     usual_code = "UNSUPPORTED_001"
 
 
 class MemoryNotFoundError(MemoryError, NotFound, ValueError):
-    """There is no such memory."""
+    """No such memory exists."""
 
     usual_code = "MEM_404"
 
 
 class AuthenticationError(MemoryError, Unauthorized):
-    """The server does not let this key in."""
+    """The server refused the key."""
 
     usual_code = "AUTH_001"
 
@@ -121,19 +121,19 @@ class RateLimitError(MemoryError, RateLimited):
 
 
 class LLMError(MemoryError, ModelFailure):
-    """The model that proposes facts did not do its part. What was said is kept all the same."""
+    """The model that proposes facts failed. The messages are stored all the same."""
 
     usual_code = "LLM_001"
 
 
 class NetworkError(MemoryError, StorageLost):
-    """The server was not reached, or broke off."""
+    """The server was not reached, or the connection broke."""
 
     usual_code = "NET_001"
 
 
 def translated(error: MunimentError) -> MunimentError:
-    """An error of a connected store as mem0's client raises it; any other as it is."""
+    """Convert an error of a connected store to the one mem0's client raises; return others unchanged."""
     match error:
         case MemoryError():
             return error
@@ -143,7 +143,7 @@ def translated(error: MunimentError) -> MunimentError:
             return AuthenticationError.of(error)
         case StorageLost():
             return NetworkError.of(error)
-        case StorageFailure() if type(error) is StorageFailure:  # of a connection: the server was not reached
+        case StorageFailure() if type(error) is StorageFailure:  # raised by a connection: the server was not reached
             return NetworkError.of(error)
         case _:
             return error

@@ -1,9 +1,9 @@
-"""mem0's filters: read into a tree, held against a memory.
+"""mem0's filters: parsed into a tree, matched against a memory.
 
     {"user_id": "ana", "topic": {"in": ["food", "home"]}, "created_at": {"gte": "2026-01-01"}, "NOT": [{"draft": True}]}
 
-A field is one of the memory's own (`OWN_FIELDS`), or a place in its metadata (`address.city`). What is no operator is
-refused by name. Nothing here reads a store; which of it the index can answer is `marks`' to say.
+A field is one of the memory's own (`OWN_FIELDS`), or a place in its metadata (`address.city`). Unknown operators are
+refused by name. Nothing here reads a store; `marks` decides which parts the index can answer.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ OWN_FIELDS = {
     "updated_at": "updated_at",
     "expiration_date": "expiration_date",
 }
-"""Fields that a memory has beside its metadata, by the names that a filter may give them."""
+"""A memory's own fields outside its metadata, by their names in filters."""
 TIMES = frozenset(("created_at", "updated_at", "expiration_date"))
 _GROUPS: dict[str, Literal["AND", "OR", "NOT"]] = {
     "AND": "AND", "OR": "OR", "NOT": "NOT", "$and": "AND", "$or": "OR", "$not": "NOT",
@@ -66,7 +66,7 @@ class Field(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Conditions of which all hold (AND), one (OR) or none (NOT)."""
+    """Conditions of which all (AND), one (OR) or none (NOT) hold."""
 
     kind: Literal["AND", "OR", "NOT"]
     parts: tuple[Field | Group, ...]
@@ -76,7 +76,7 @@ class Group(NamedTuple):
 
 
 def read_filters(filters: Any, path: str = "$.filters", depth: int = 1) -> Group:
-    """The tree of a filter; raises `ValidationError` for what is none."""
+    """Parse a filter; raise `ValidationError` for an invalid one."""
     if not isinstance(filters, Mapping):
         raise ValidationError(f"filters must be a dict, got {type(filters).__name__}", path=path)
     if depth > _DEPTH_MAX:
@@ -145,7 +145,7 @@ def _field(key: str, name: str, value: Any, path: str) -> Field:
 
 
 def every_field(tree: Group) -> Iterator[Field]:
-    """The conditions of a tree, wherever they stand."""
+    """All conditions of a tree."""
     for part in tree.parts:
         if isinstance(part, Field):
             yield part
@@ -157,7 +157,7 @@ def every_field(tree: Group) -> Iterator[Field]:
 
 
 def matches(tree: Field | Group, memory: Mapping[str, Any]) -> bool:
-    """Does what a filter says hold of a memory, as it is answered?"""
+    """True if a memory, in its returned shape, matches the filter."""
     if isinstance(tree, Field):
         found = _found(memory, tree.key)
         if tree.operator == "eq" and tree.value is None:
@@ -179,7 +179,7 @@ def _found(memory: Mapping[str, Any], key: str) -> Any:
 
 
 def _at(place: Any, path: str) -> Any:
-    """What stands in metadata at a dotted path; a key that has dots itself goes first."""
+    """The value in metadata at a dotted path; a key that itself contains the dots goes first."""
     if not isinstance(place, Mapping):
         return ABSENT
     if path in place:
@@ -189,7 +189,7 @@ def _at(place: Any, path: str) -> Any:
 
 
 def _timed(key: str, found: Any) -> Any:
-    """A moment of the memory as one, which a filter is compared with; what else is found as it is."""
+    """Parse a timestamp of the memory for comparison; return other values unchanged."""
     moment = _instant(found) if key in TIMES else None
     return found if moment is None else moment
 
@@ -204,7 +204,7 @@ def _instant(value: Any) -> datetime | None:
 
 
 def _equal(found: Any, wanted: Any) -> bool:
-    """A list has a value where one of its elements is it, as in mem0's stores."""
+    """Compare values; a list equals a value if one of its elements does, as in mem0's stores."""
     if isinstance(found, list | tuple) and not isinstance(wanted, list | tuple):
         return any(_equal(each, wanted) for each in found)
     if isinstance(found, bool) or isinstance(wanted, bool):
@@ -213,7 +213,7 @@ def _equal(found: Any, wanted: Any) -> bool:
 
 
 def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    """Numbers as numbers, points in time as those, other texts as texts; what cannot be compared does not hold."""
+    """Order numbers as numbers, timestamps as timestamps, other texts as texts; incomparable values do not match."""
 
     def holds(found: Any, wanted: Any) -> bool:
         both = (found, wanted)
@@ -252,4 +252,4 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "contains": _contains,
     "icontains": _icontains,
 }
-"""What a condition may ask, beside the wildcard `"*"`: that the field is there."""
+"""Operators of a condition, besides the wildcard `"*"`, which requires the field to exist."""

@@ -1,8 +1,8 @@
-"""What of a memory stands in the index, and what of a filter the index answers.
+"""The index fields of a memory, and the part of a filter that the index can answer.
 
-Each memory lists its fields (`memory._index`): that it is one, its agent, run and speaker, and every short value
-of its metadata with its place. A filter becomes conditions on those, wide enough that nothing is lost: what they let in
-is held against the whole filter afterwards. What was written by others lists no fields, and is always let in.
+Each memory lists its fields (`memory._index`): a marker, its agent, run and speaker, and every short value of its
+metadata with its path. A filter becomes conditions on those, wide enough to lose nothing: matches are checked against
+the whole filter afterwards. Events written by others list no fields, and always match.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ __all__ = ["fields_of", "within_of"]
 
 _MEMORY, _UPDATE = "mem0", "mem0:update"
 _MARKED = ("agent_id", "run_id", "actor_id")
-"""The memory's own fields that are listed; a role and a moment are known to the index already."""
+"""The memory's own fields that are listed; the index already has roles and times."""
 
 Conditions = dict[str, Any]
 
 
 def fields_of(memory: Mapping[str, Any], *, is_update: bool = False) -> list[str]:
-    """The fields of a memory, as it is answered; none at all where there would be too many."""
+    """The fields of a memory in its returned shape; none at all if there would be too many."""
     found = [_MEMORY, *([_UPDATE] if is_update else ())]
     for name in _MARKED:
         if memory.get(name) is not None:
@@ -50,7 +50,7 @@ def _marks(path: str, value: Any) -> Iterator[str]:
 
 
 def _mark(path: str, value: Any) -> str | None:
-    """The field of one value at one place; None of what is no single value, or a long one."""
+    """The field of a value at a path; None for a list, an object or a long value."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # equal numbers are one field
     if not isinstance(value, str | int | float | bool):
@@ -60,7 +60,7 @@ def _mark(path: str, value: Any) -> str | None:
 
 
 def within_of(tree: Group) -> Conditions | None:
-    """Where a search looks for memories that fit a filter; None where that is everywhere."""
+    """Search conditions that include every match of a filter; None if there are none."""
     found = _conditions(tree)
     return None if found is None else {"any_of": [found, {"none_of": [{"fields": [_MEMORY]}]}]}
 
@@ -82,7 +82,7 @@ def _condition(field: Field) -> Conditions | None:
     if key == "role" and name in ("eq", "in"):
         return {"roles": [str(each) for each in (value if name == "in" else [value])]}
     if key == "created_at" and name in ("gt", "gte", "lt", "lte"):
-        bound = "since" if name.startswith("g") else "until"  # an update was said later than what it takes the place of
+        bound = "since" if name.startswith("g") else "until"  # an update is newer than the memory it replaces
         return {"any_of": [{bound: format_instant(value)}, {"fields": [_UPDATE]}]}
     path = key if key in _MARKED else None if key in OWN_FIELDS or key == "metadata" else _place(key)
     if path is None or (name == "eq" and value is None):

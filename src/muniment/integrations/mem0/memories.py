@@ -1,6 +1,6 @@
-"""The memories of a store: written, read, changed and erased through its public face alone.
+"""Memories of a store: written, read, changed and erased through its public face alone.
 
-So a store behind `muniment.connect` serves as well. Whoever calls has checked what it was given.
+So a store behind `muniment.connect` works as well. Callers validate arguments.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ __all__ = ["Memories", "Shown", "not_found"]
 
 _INFER = "infer"
 _NOTED = "noted"
-"""Says of an update that it is about the memory, and changes nothing of it."""
+"""Marks an update as a note about the memory, which changes nothing of it."""
 
 
 class Shown(NamedTuple):
-    """A memory as it is answered, and the event that it is at present."""
+    """A memory in its returned shape, with its present event."""
 
     memory: dict[str, Any]
     event_id: str
 
 
 class Memories:
-    """The memories of one tenant. Holds no state of its own; thread-safe as the store is."""
+    """The memories of one tenant. Holds no state of its own; as thread-safe as the store."""
 
     def __init__(self, mem: runtime.Memory, model: Any, tenant_id: str, clock: Clock) -> None:
         self.mem = mem
@@ -74,7 +74,7 @@ class Memories:
         timestamp: Any = None,
         infer: bool = True,
     ) -> dict[str, Any]:
-        """Record messages; answers them as memories, and the facts that were found in them."""
+        """Record messages; return them as memories, with the facts found in them."""
         run = self.run(owner_of(entities), entities.get("agent_id"), entities.get("run_id"))
         own: dict[str, Any] = {} if infer else {_INFER: False}
         own |= {"expiration_date": expires} if expires is not None else {}
@@ -115,7 +115,7 @@ class Memories:
         *,
         noted: Mapping[str, Any] | None = None,
     ) -> None:
-        """Give a memory another text or metadata, under its id; `noted` is kept beside them."""
+        """Change a memory's text or metadata under the same id; `noted` is stored with them."""
         shown, last, first = self.known(memory_id)
         own = {key: value for key, value in own_data(last).items() if key != _NOTED}
         own |= {"memory_id": memory_id, "created_at": shown["created_at"]}
@@ -136,7 +136,7 @@ class Memories:
             self._extracted(run, [entry])
 
     def delete(self, memory_id: str) -> str:
-        """Erase a memory with all it was before, or a fact; answers the receipt."""
+        """Erase a memory with its earlier versions, or a fact; return the receipt."""
         named = fact_id_of(memory_id)
         if named is not None:
             fact = self._fact(*named)
@@ -150,7 +150,9 @@ class Memories:
         return receipts[0].receipt_id
 
     def delete_all(self, tree: Group, owner: str, *, is_whole: bool) -> int | None:
-        """Erase what a filter says of an owner's, or everything there is of the owner; answers how many were told."""
+        """Erase an owner's memories that match a filter, or the whole owner; return the number of memories, if
+        counted.
+        """
         if is_whole:
             try:
                 self.mem.forget(user_id=owner, tenant_id=self.tenant_id)
@@ -167,7 +169,7 @@ class Memories:
         try:
             self.mem.forget(tenant=self.tenant_id)
         except UnknownScope:
-            return  # there is nothing
+            return  # nothing to erase
 
     # -- reading --------------------------------------------------------------------------------------
 
@@ -175,12 +177,12 @@ class Memories:
         return (each.user_id for each in self.mem.store.users(tenant_id=self.tenant_id))
 
     def has_owner(self, owner: str) -> bool:
-        """Is there anything of an owner's?"""
+        """True if an owner has anything stored."""
         named = self.mem.store.users(q=owner, tenant_id=self.tenant_id)
         return any(each.user_id == owner for each in named)
 
     def entry(self, event_id: str) -> LedgerEntry | None:
-        """An event that is there, forgotten or not."""
+        """An existing event, forgotten or not."""
         try:
             return self.mem.ledger.get(event_id, tenant_id=self.tenant_id)
         except (NotFound, Forgotten):
@@ -191,7 +193,7 @@ class Memories:
         return known if known is not None else self.mem.ledger.content(entry.id, tenant_id=self.tenant_id)
 
     def revisions(self, memory_id: str) -> list[LedgerEntry]:
-        """A memory's event and those that took its place, oldest first; none where there is no such memory."""
+        """A memory's event and its replacements, oldest first; none if there is no such memory."""
         first = self.entry(memory_id)
         if first is None or not _is_memory(first) or memory_id_of(first) != memory_id:
             return []
@@ -201,14 +203,14 @@ class Memories:
         return [first, *(each for each in later if _is_memory(each))]
 
     def _newest(self, memory_id: str, owner: str) -> LedgerEntry | None:
-        """The event that took a memory's place last; None where none did."""
+        """The latest replacement of a memory's event; None if there is none."""
         updates = self.mem.ledger.entries(
             user_id=owner, session_id=updates_of(memory_id), order="desc", kind="message", tenant_id=self.tenant_id
         )
         return next((each for each in updates if _is_memory(each)), None)
 
     def known(self, memory_id: str) -> tuple[dict[str, Any], LedgerEntry, LedgerEntry]:
-        """A memory as it stands, its present event and its first."""
+        """A memory in its current state, its present event and its first."""
         if isinstance(memory_id, str) and fact_id_of(memory_id) is not None:
             raise UnsupportedError(
                 f"{memory_id} is a fact, which stands on what was said and is not edited",
@@ -222,7 +224,7 @@ class Memories:
         return memory_json(last, self.text(last), first), last, first
 
     def get(self, memory_id: Any) -> dict[str, Any] | None:
-        """A memory or a fact by its id."""
+        """Return a memory or a fact by its id."""
         if not isinstance(memory_id, str):
             raise ValidationError("memory_id must be a string", path="$.memory_id")
         named = fact_id_of(memory_id)
@@ -233,12 +235,12 @@ class Memories:
         return memory_json(revisions[-1], self.text(revisions[-1]), revisions[0]) if revisions else None
 
     def shown_if(self, entry: LedgerEntry, tree: Group, *, show_expired: bool) -> Shown | None:
-        """A memory as it is answered; None where this event is not its present one, or is not asked for."""
+        """A memory in its returned shape; None if this event is not its present one, or does not match."""
         if not _is_memory(entry):
             return None
         own, memory_id = own_data(entry), memory_id_of(entry)
         first = None
-        if memory_id != entry.id and "created_at" not in own:  # an update of before
+        if memory_id != entry.id and "created_at" not in own:  # an update from an earlier version
             first = self.entry(memory_id)
         shown = memory_json(entry, self.text(entry), first)
         if not matches(tree, shown) or (self._is_expired(shown) and not show_expired):
@@ -248,7 +250,7 @@ class Memories:
         return Shown(shown, entry.id) if is_present else None
 
     def walk(self, owner: str, tree: Group, *, show_expired: bool) -> Iterator[Shown]:
-        """An owner's memories that fit a filter, session by session: the whole ledger, if whoever asks goes on."""
+        """An owner's memories that match a filter, session by session; iterating to the end reads the whole ledger."""
         for entry in self.mem.ledger.entries(user_id=owner, kind="message", tenant_id=self.tenant_id):
             shown = self.shown_if(entry, tree, show_expired=show_expired)
             if shown is not None:
@@ -261,7 +263,7 @@ class Memories:
     # -- facts ----------------------------------------------------------------------------------------
 
     def facts(self, owner: str) -> list[Fact]:
-        """What holds of an owner now."""
+        """The current facts of an owner."""
         return [fact for fact in self.run(owner).facts() if fact.status == "active"]
 
     def _fact(self, fact_id: str, event_id: str) -> Fact | None:
@@ -277,7 +279,7 @@ class Memories:
     def fact_shown(
         self, fact: Fact, event_id: str | None = None, tree: Group | None = None, *, show_expired: bool = True
     ) -> dict[str, Any] | None:
-        """A fact in the shape of a memory; None where what it rests on is not asked for."""
+        """A fact in the shape of a memory; None if its evidence does not match."""
         for source_id in (event_id,) if event_id is not None else fact.sources:
             entry = self.entry(source_id)
             if entry is None:
@@ -292,7 +294,7 @@ class Memories:
     # -- history --------------------------------------------------------------------------------------
 
     def history(self, memory_id: str) -> list[dict[str, Any]]:
-        """What a memory was and became, oldest first; of an erased one, that it was erased."""
+        """All versions of a memory, oldest first; for an erased one, only its erasure."""
         named = fact_id_of(memory_id)
         if named is not None:
             return self._fact_history(memory_id, *named)

@@ -1,4 +1,4 @@
-"""`Memory`: mem0's calls with mem0's signatures, over a store of muniment."""
+"""`Memory`: mem0's calls with mem0's signatures, over a muniment store."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ _DEPRECATED = (
 
 
 class Memory:
-    """mem0's `Memory`. `config` is an open store, or a configuration of mem0's; without one, a file of your own.
+    """mem0's `Memory`. `config` is an open store, or a mem0 configuration; without one, a default file is opened.
 
-    `model` proposes facts; an address, a function of messages or a client, as `run.extract` takes it. Thread-safe.
+    `model` proposes facts: an address, a function of messages or a client, as `run.extract` takes it. Thread-safe.
     """
 
     def __init__(
@@ -66,13 +66,14 @@ class Memory:
 
     @classmethod
     def from_config(cls, config_dict: dict[str, Any]) -> Self:
-        """A memory as mem0's configuration describes it. What does not map is said once, in a warning; what would mean
-        something else without it is refused (docs/guides/from-mem0.md)."""
+        """Open a memory from mem0's configuration. Ignored keys are named once in a warning; keys that cannot be
+        ignored without changing the meaning are refused (docs/guides/from-mem0.md).
+        """
         return cls({} if config_dict is None else config_dict)
 
     @property
     def memories(self) -> Memories:
-        """The memories of the store; `Closed` once this was closed."""
+        """The memories of the store; raises `Closed` after `close`."""
         if self._memories is None:
             raise Closed("this memory was closed", hint="make another one")
         return self._memories
@@ -95,7 +96,7 @@ class Memory:
         memory_type: str | None = None,
         prompt: str | None = None,
     ) -> dict[str, Any]:
-        """Record what was said. `run_id` is the session; `timestamp` is when it was. Answers `results` and `facts`."""
+        """Record messages. `run_id` is the session; `timestamp` is their time. Returns `results` and `facts`."""
         moment = None if timestamp is None else moment_given(timestamp, "$.timestamp")
         expires = expiration_day(expiration_date)
         entities = entity_ids({"user_id": user_id, "agent_id": agent_id, "run_id": run_id})
@@ -108,7 +109,7 @@ class Memory:
         return self.memories.add(said, entities, kept, expires=expires, timestamp=moment, infer=bool(infer))
 
     def get(self, memory_id: str) -> dict[str, Any] | None:
-        """A memory or a fact by its id; None where there is none."""
+        """Return a memory or a fact by its id; None if there is none."""
         return self.memories.get(memory_id)
 
     def get_all(
@@ -119,7 +120,7 @@ class Memory:
         show_expired: bool = False,
         **kwargs: Any,
     ) -> dict[str, Any]:
-        """Memories of whom the filters name, newest first, at most `top_k`."""
+        """Memories of the owners in the filters, newest first, at most `top_k`."""
         refuse_top_level(kwargs, "get_all")
         check_search_params(top_k=top_k)
         tree, owners = filters_given(filters)
@@ -139,10 +140,10 @@ class Memory:
         show_expired: bool = False,
         **kwargs: Any,
     ) -> dict[str, Any]:
-        """The best memories and facts for a query, of whom the filters name.
+        """Search the best memories and facts for a query, of the owners in the filters.
 
-        `threshold` leaves out what is less likely evidence; where none is given, nothing is. `reference_date` is when
-        the question is asked. What is found is ranked already, so `rerank` changes nothing.
+        `threshold` leaves out less likely evidence; by default, nothing is left out. `reference_date` is the time of
+        the question. Results are already ranked, so `rerank` has no effect.
         """
         del rerank
         now = None if reference_date is None else moment_given(reference_date, "$.reference_date")
@@ -162,7 +163,7 @@ class Memory:
         expiration_date: Any = UNSET,
         data: str | None = None,
     ) -> dict[str, str]:
-        """Give a memory another text or metadata, under its id. Facts are looked for in it as when it was added."""
+        """Change a memory's text or metadata under the same id. Facts are extracted from it as when it was added."""
         if data is not None:
             logger.warning(_DEPRECATED)
             text = data if text is None else text
@@ -177,13 +178,15 @@ class Memory:
         return {"message": "Memory updated successfully!"}
 
     def delete(self, memory_id: str) -> dict[str, str]:
-        """Erase a memory with all it was before and what was derived from it; of a fact the fact, not what was said."""
+        """Erase a memory with its earlier versions and everything derived from it; for a fact, only the fact, not its
+        evidence.
+        """
         return {"message": "Memory deleted successfully!", "receipt_id": self.memories.delete(memory_id)}
 
     def delete_all(
         self, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None
     ) -> dict[str, str]:
-        """Erase the memories of someone; with a user alone, everything there is of that user."""
+        """Erase the memories of an owner; with only a user, everything of that user."""
         entities = entity_ids({"user_id": user_id, "agent_id": agent_id, "run_id": run_id})
         if not entities:
             raise ValidationError(
@@ -195,7 +198,7 @@ class Memory:
         return {"message": "Memories deleted successfully!"}
 
     def history(self, memory_id: str) -> list[dict[str, Any]]:
-        """What a memory was and became, oldest first; of an erased one, that it was erased."""
+        """All versions of a memory, oldest first; for an erased one, only its erasure."""
         return self.memories.history(memory_id)
 
     def reset(self) -> None:
@@ -204,7 +207,7 @@ class Memory:
         self.memories.reset()
 
     def close(self) -> None:
-        """Let go of the store. One that was handed in open stays open."""
+        """Close the store. One that was passed in open stays open."""
         memories, self._memories = self._memories, None
         if memories is not None and self._is_own:
             memories.mem.close()
@@ -218,12 +221,12 @@ class Memory:
         self.close()
 
     def chat(self, query: str) -> Any:  # noqa: ARG002
-        """Refused, as mem0 does."""
+        """Raise an error, as in mem0."""
         raise UnsupportedError("Chat function not implemented yet.", suggestion=_CHAT)
 
 
 class Project:
-    """What mem0's platform keeps of a project, and a store of one's own does not."""
+    """Project settings of mem0's platform, which a self-hosted store does not have."""
 
     def update(
         self,

@@ -1,6 +1,6 @@
-"""The options that mem0's client takes, under mem0's names, and what a call makes of them and its keywords.
+"""Options of mem0's client, under mem0's names, merged with the keywords of a call.
 
-Whatever has a `model_dump` is taken as options, mem0's own classes too. A keyword that no call knows is refused by
+Anything with a `model_dump` is accepted as options, including mem0's own classes. An unknown keyword is refused by
 name.
 """
 
@@ -98,13 +98,13 @@ _UNSUPPORTED = {
     "org_id": "there are no organisations: a server's tenants and keys are its walls",
     "project_id": "there are no projects: a server's tenants and keys are its walls",
 }
-"""What changes what a call means, and cannot be heeded."""
+"""Options that change the meaning of a call and are not supported."""
 _NEEDLESS = frozenset(("version", "api_version", "output_format", "async_mode"))
-"""What older versions of mem0 took, and what makes no difference here."""
+"""Options of older mem0 versions, and others without effect here."""
 
 
 def options_given(method: str, options: Any, given: Mapping[str, Any], taken: frozenset[str]) -> dict[str, Any]:
-    """Options and keywords of a call together, without those that are None."""
+    """Options and keywords of a call merged, without those that are None."""
     if options is not None and not hasattr(options, "model_dump"):
         raise ValidationError(f"options of {method}() should be an Options object of mem0's", path="$.options")
     told = {} if options is None else options.model_dump(exclude_unset=True)

@@ -1,6 +1,6 @@
 # ruff: noqa: ARG002  # signatures are mem0's; whatever is given is refused
-"""What only mem0's hosted platform does: each call is there, and says why a store of one's own has none, and what to
-do instead. Nothing here touches a store.
+"""Features of mem0's hosted platform only: each call exists, and raises an error with the reason and an alternative.
+Nothing here touches a store.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _refuse(what: str, way_out: str) -> NoReturn:
 
 
 class PlatformOnly:
-    """The calls of mem0's client that a store of one's own refuses."""
+    """Calls of mem0's client that a self-hosted store refuses."""
 
     def create_memory_export(self, schema: str, **kwargs: Any) -> dict[str, Any]:
         _refuse("exports by a schema", _EXPORT)

@@ -1,7 +1,7 @@
-"""Does a question ask for what is known of a person as a whole, or for what the person likes?
+"""Recognise questions about all that is known of a person, or about the person's likes.
 
-"What do you know about me?" has no word that any fact has, so no ranking of words finds one. Here such questions are
-told by what is left of them without their filling. Nothing here reads a store.
+"What do you know about me?" has no word in common with any fact, so no ranking of words finds one. Such questions are
+recognised by the words left after removing fillers. Nothing here reads a store.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ __all__ = ["Asked", "read_question"]
 _WORDS = WordList("muniment.integrations.mem0", "profile.txt")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _QUERY_CHARS_MAX = 400
-"""Nobody asks such a question at greater length."""
+"""Longer texts are never such questions."""
 
 
 class Asked(NamedTuple):
-    """What is asked for, and how far the question asks for it alone: 1 where nothing else is asked."""
+    """The subject of the question, and how exclusively it asks for that: 1 if for nothing else."""
 
     kind: Literal["profile", "preferences"]
     share: float
     leaning: Literal["likes", "dislikes"] | None = None
-    """Of preferences: which of the two is meant; None where it is both."""
+    """For preferences, the kind that is meant; None for both."""
 
 
 @cache
@@ -36,8 +36,7 @@ def _section(name: str) -> frozenset[str]:
 
 
 def read_question(query: str, names: Collection[str] = ()) -> Asked | None:
-    """What a question asks of a person; `names` are words by which the person goes. None where it asks for nothing
-    of the kind."""
+    """Read a question about a person; `names` are words for that person. None if it is not such a question."""
     if len(query) > _QUERY_CHARS_MAX:
         return None
     words = [word.replace("’", "'").casefold() for word in _WORD.findall(query)]

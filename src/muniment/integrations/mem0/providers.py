@@ -1,4 +1,4 @@
-"""Which of mem0's providers of models and embedders are reached here, and at which address. Nothing is contacted."""
+"""Supported model and embedder providers of mem0, with their addresses. Nothing is contacted."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ __all__ = ["embedder_of", "model_of"]
 
 
 class _Server(NamedTuple):
-    """A provider that speaks OpenAI's API: which setting and variable name its address, and where it is by default."""
+    """A provider with OpenAI's API: the setting and variable of its address, and the default address."""
 
     setting: str
     variable: str | None
     address: str
     key: str | None
-    """The variable of its key; None where it takes none."""
+    """Environment variable of its key; None if it takes none."""
     model: str | None = None
 
 
@@ -57,7 +57,7 @@ _TAKEN = frozenset(("model", "api_key"))
 
 
 def model_of(provider: str, settings: Mapping[str, Any], passed: list[str]) -> Any:
-    """The model that proposes facts; None where patterns alone do, which `passed` then says."""
+    """The model that proposes facts; None if only patterns do, which is noted in `passed`."""
     server = _MODELS.get(provider)
     if server is None:
         if provider not in _OTHER_MODELS:
@@ -79,7 +79,7 @@ def model_of(provider: str, settings: Mapping[str, Any], passed: list[str]) -> A
 
 
 def embedder_of(provider: str, settings: Mapping[str, Any], passed: list[str]) -> Any:
-    """What embeds; None where search is by words, which `passed` then says."""
+    """The embedder; None if search is by words, which is noted in `passed`."""
     from muniment.memory.embedding import load_embedder
 
     if provider in _OWN_EMBEDDERS:
@@ -111,7 +111,7 @@ def _address(server: _Server, settings: Mapping[str, Any]) -> str:
 
 
 def _key(server: _Server, settings: Mapping[str, Any], section: str, provider: str) -> str | None:
-    """The key; a provider's own address is not asked without one."""
+    """The key; required for a provider's own address."""
     found = settings.get("api_key") or variable(server.key)
     if not found and server.key and _address(server, settings) == server.address.rstrip("/"):
         raise ConfigurationError(

@@ -1,6 +1,6 @@
-"""Whose memories a filter asks for: the owners whose ledgers are looked at. Nothing else is ever read.
+"""Owners of the ledgers that a filter asks for. Nothing else is ever read.
 
-A user is a wall. It is crossed where a filter says so itself, by several users or by `"*"`, and nowhere else.
+Users are isolated, unless a filter itself names several users or `"*"`.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ __all__ = ["EVERYBODY", "OWNERS_MAX", "filters_given", "owners_asked"]
 
 EVERYBODY = ANY
 OWNERS_MAX = 1000
-"""Of more owners than this a filter with a wildcard is not answered."""
+"""Maximum owners of a wildcard filter."""
 _MISSING = "filters must contain at least one of: user_id, agent_id, run_id. Example: filters={'user_id': 'u1'}"
 
 
 def filters_given(filters: Any, *, nested: bool = False) -> tuple[Group, frozenset[str]]:
-    """The tree of a filter, and whose ledgers it asks for (`EVERYBODY` for all).
+    """Parse a filter into its tree and the owners it asks for (`EVERYBODY` for all).
 
-    An id stands at the top, as in mem0's own `Memory`; `nested`: or within AND and OR, as its platform has it.
+    Ids must be at the top level, as in mem0's own `Memory`, or with `nested` may be within AND and OR, as on its
+    platform.
     """
     if filters is not None and not isinstance(filters, Mapping):
         raise ValidationError(f"filters must be a dict, got {type(filters).__name__}", path="$.filters")
@@ -44,7 +45,7 @@ def filters_given(filters: Any, *, nested: bool = False) -> tuple[Group, frozens
 
 
 def owners_asked(tree: Group) -> frozenset[str] | None:
-    """The ledgers that hold whatever fits; None where the filter names nobody."""
+    """The owners of every possible match; None if the filter names no owner."""
     if tree.kind == "NOT":
         return None
     parts = [part for part in tree.parts if isinstance(part, Group)]
@@ -60,7 +61,7 @@ def owners_asked(tree: Group) -> frozenset[str] | None:
 
 
 def _own(tree: Group) -> Iterable[Field]:
-    """The conditions of a group and of the groups in it that all hold."""
+    """The conditions of a group and of its nested AND groups."""
     for part in tree.parts:
         if isinstance(part, Field):
             yield part

@@ -1,7 +1,7 @@
-"""A search of memories: what was said and what is known of an owner, ranked on the one scale of `run.search`.
+"""Search of an owner's messages and facts, ranked on the one scale of `run.search`.
 
-The index is asked first where a filter can be answered by it (`marks`), and what it lets in is held against the whole
-filter. A question for all that is known of somebody is answered with the facts that stand.
+If the index can answer part of a filter (`marks`), it is asked first, and its results are checked against the whole
+filter. A question for all that is known of somebody is answered with the current facts.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 __all__ = ["Search", "newest_memories", "search_owner"]
 
 _HITS_MAX = 1000
-"""The most that one search of a store gives."""
+"""Maximum results of one store search."""
 _LOOKED_MAX = 4000
-"""Hits that are held against a filter one by one; behind them the ledger is walked once for what fits."""
+"""Maximum results checked against a filter; beyond that, the ledger is read once for matches."""
 _EVENTS_AT_ONCE = 20_000
 _DISLIKES = ("dislikes", "avoids")
 _OTHER_WAY = 0.5
-"""What is left of a dislike's score for whoever asks for likes, and the other way round."""
+"""Factor on a dislike's score if likes are asked for, and vice versa."""
 _SAID_ANYWAY = 0.5
-"""The score of what somebody said, for whoever asks for everything about them: it may be meant as well as not."""
+"""Score of plain messages if everything about a person is asked for: as likely relevant as not."""
 
 
 class Search(NamedTuple):
-    """What is asked of one owner's memories."""
+    """A search of one owner's memories."""
 
     query: str
     tree: Group
@@ -69,7 +69,7 @@ def search_owner(memories: Memories, owner: str, asked: Search) -> list[dict[str
 
 
 def _names(owner: str, facts: Any) -> set[str]:
-    """Words by which an owner goes: the id, and the names that are known."""
+    """Words for an owner: the id, and known names."""
     named = [owner, *(str(fact.value) for fact in facts if fact.fact_key == "user.name")]
     return {word for name in named for word in name.split()}
 
@@ -95,7 +95,9 @@ def _of_person(
 
 
 def _chance(fact: Fact, question: Asked) -> float:
-    """How likely a fact is meant: as sure as it is, and less where the question says more or leans the other way."""
+    """Probability that a fact is relevant: its confidence, lowered if the question asks for more or leans the other
+    way.
+    """
     chance = (1.0 if fact.confidence is None else fact.confidence) * question.share
     is_dislike = fact.fact_key.rpartition(".")[2] in _DISLIKES
     if question.leaning is None or is_dislike is (question.leaning == "dislikes"):
@@ -104,7 +106,7 @@ def _chance(fact: Fact, question: Asked) -> float:
 
 
 def _by_subject(fact: Fact) -> tuple[bool, str]:
-    """What is about the user first, then what is about others."""
+    """Sort key: facts about the user before facts about others."""
     return not fact.fact_key.startswith("user."), fact.fact_key
 
 
@@ -112,7 +114,7 @@ def _by_subject(fact: Fact) -> tuple[bool, str]:
 
 
 def _ranked(memories: Memories, owner: str, asked: Search, facts: Mapping[str, Fact]) -> Iterator[dict[str, Any]]:
-    """What a search of the store finds, as far as it fits the filter."""
+    """Results of a store search that match the filter."""
     run, within = memories.run(owner), within_of(asked.tree)
     seen: set[str] = set()
     count, last = 0, 1.0
@@ -126,7 +128,7 @@ def _ranked(memories: Memories, owner: str, asked: Search, facts: Mapping[str, F
             seen.add(hit.id)
             shown = _shown(memories, asked, hit, facts)
             if shown is not None:
-                last = min(last, hit.score)  # what comes from farther down is not put above what came before
+                last = min(last, hit.score)  # later results never rank above earlier ones
                 yield _scored(shown, last, asked, hit.parts, *hit.why)
                 count += 1
         if count >= asked.top or len(hits) < size:
@@ -140,7 +142,7 @@ def _ranked(memories: Memories, owner: str, asked: Search, facts: Mapping[str, F
 
 
 def _beyond(within: dict[str, Any] | None, seen: set[str]) -> dict[str, Any] | None:
-    """The same conditions, without what was looked at."""
+    """Extend the conditions to exclude seen results."""
     if len(seen) < _HITS_MAX:
         return within
     rest: dict[str, Any] = {"none_of": [{"events": sorted(seen)}]}
@@ -154,7 +156,7 @@ def _narrows(tree: Group) -> bool:
 def _walked(
     memories: Memories, owner: str, asked: Search, facts: Mapping[str, Fact], seen: set[str], last: float
 ) -> Iterator[dict[str, Any]]:
-    """What fits is rare, and the index does not know it: the ledger is gone through once, and what fits is ranked."""
+    """Read the ledger once and rank the matches, if matches are rare and unknown to the index."""
     fitting = [
         each.event_id
         for each in memories.walk(owner, asked.tree, show_expired=asked.show_expired)
@@ -170,7 +172,7 @@ def _walked(
 
 
 def newest_memories(memories: Memories, owner: str, tree: Group, about: int, *, show_expired: bool) -> Iterator[Shown]:
-    """An owner's memories that fit a filter, newest first, where about so many are wanted."""
+    """An owner's memories that match a filter, newest first; roughly `about` of them are wanted."""
     run, within = memories.run(owner), within_of(tree) or {}
     seen: set[str] = set()
     size = min(_HITS_MAX, 2 * about + 20)

@@ -1,7 +1,7 @@
-"""Events as memories in the shapes that mem0 answers, and what is kept of a memory beside its text.
+"""Events as memories in mem0's shapes, and the metadata stored with a memory's text.
 
-A memory is an event, or the one that took its place: an update is an event of its own, in a session named after the
-memory (`updates_of`), and says of itself whose place it takes. Nothing here reads a store.
+A memory is an event or its replacement: an update is a separate event, in a session named after the memory
+(`updates_of`), and its metadata name the event it replaces. Nothing here reads a store.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ __all__ = [
 ]
 
 AGENT = "mem0"
-"""The agent of whatever names none."""
+"""Default agent."""
 OWNERLESS = "mem0:"
-"""How the ledger of an agent or a run without a user is named."""
+"""Prefix of the ledger name of an agent or a run without a user."""
 FACT = "muniment"
-"""Under this key of a result's metadata stands that it is a fact, and which."""
+"""Metadata key that marks a result as a fact and names it."""
 _MINTED = "ses_"
-"""How a session begins that nobody named."""
+"""Prefix of generated session names."""
 _FACT_AT = "@"
-"""Between a fact's id and that of the event it rests on: so whose it is can be looked up."""
+"""Separates a fact's id from its evidence event's, by which the owner can be looked up."""
 
 
 def owner_of(entities: Mapping[str, str]) -> str:
-    """Whose ledger it is: the user's; of an agent or a run without a user, a ledger of its own."""
+    """The ledger owner: the user or, for an agent or a run without a user, a separate owner."""
     for name in ENTITIES:
         value = entities.get(name)
         if value:
@@ -64,7 +64,7 @@ def owner_of(entities: Mapping[str, str]) -> str:
 
 
 def entities_of_owner(owner: str) -> tuple[str, str]:
-    """Which id a ledger is named by, and the id."""
+    """The kind of id a ledger is named by, and the id."""
     if not owner.startswith(OWNERLESS):
         return "user_id", owner
     name, _, value = owner.removeprefix(OWNERLESS).partition(":")
@@ -85,12 +85,12 @@ def memory_id_of(entry: LedgerEntry) -> str:
 
 
 def updates_of(memory_id: str) -> str:
-    """The session of the events that take a memory's place."""
+    """The session of a memory's replacement events."""
     return short_id("mem0", memory_id)
 
 
 def memory_json(entry: LedgerEntry, text: str, first: LedgerEntry | None = None) -> dict[str, Any]:
-    """A memory as mem0 answers it. `first` is the event it began with, where an update does not say itself."""
+    """A memory in mem0's shape. `first` is its original event, if the update does not describe it."""
     own = own_data(entry)
     begun = entry if first is None else first
     session = own.get("run_id", begun.scope.session_id)
@@ -146,13 +146,13 @@ def fact_text(fact: Fact) -> str:
 
 
 def fact_id_of(memory_id: str) -> tuple[str, str] | None:
-    """The fact that an id names, and the event it rests on; None where it names no fact."""
+    """The fact that an id names, and its evidence event; None if it names no fact."""
     fact_id, found, event_id = memory_id.partition(_FACT_AT)
     return (fact_id, event_id) if found and fact_id.startswith(("fct_", "fct-")) and event_id else None
 
 
 def fact_json(fact: Fact, source: Mapping[str, Any], event_id: str) -> dict[str, Any]:
-    """A fact in the shape of a memory: what is said of it beside its text is said of the memory it rests on."""
+    """A fact in the shape of a memory, with all fields but the text taken from its evidence."""
     text = fact_text(fact)
     told = {
         "kind": "fact",

@@ -1,7 +1,4 @@
-"""What mem0 refuses, in mem0's words and in its order: ids, queries, limits, dates, messages.
-
-Nothing here reads a store. Every refusal is a `ValidationError`, which is a `ValueError` as mem0's are.
-"""
+"""mem0's argument checks, with its messages and in its order: ids, queries, limits, dates, messages."""
 
 from __future__ import annotations
 
@@ -40,7 +37,7 @@ logger = logging.getLogger("muniment.integrations.mem0")
 ENTITIES = ("user_id", "agent_id", "run_id")
 PROCEDURAL = "procedural_memory"
 OWN = "mem0"
-"""Under this key of an event's metadata stands what is not the caller's: whose place it takes, when it expires."""
+"""Metadata key for internal fields: the replaced event, the expiry."""
 UNSET: Any = object()
 _IDENTITY = (*ENTITIES, "actor_id")
 _ROLES = {
@@ -56,11 +53,13 @@ _SILENT_ROLES = ("system", "developer")
 
 
 class DefaultThreshold(float):
-    """mem0's default for `threshold`, told from the same number given by a caller: its scale is not ours."""
+    """mem0's default for `threshold`, distinguishable from the same number given by a caller, as its scale
+    is not ours.
+    """
 
 
 def refuse_top_level(given: Mapping[str, Any], method: str, entities: Iterable[str] = ENTITIES) -> None:
-    """Refuse ids beside the filters, and whatever else the call does not take."""
+    """Refuse ids outside the filters, and any other unknown argument."""
     named = set(entities) & set(given)
     if named:
         raise ValidationError(
@@ -75,7 +74,7 @@ def refuse_top_level(given: Mapping[str, Any], method: str, entities: Iterable[s
 
 
 def entity_id(value: Any, name: str) -> str | None:
-    """An id without blanks around it; None where none was given."""
+    """An id without surrounding spaces; None if none was given."""
     if value is None:
         return None
     trimmed = str(value).strip()
@@ -91,7 +90,7 @@ def entity_id(value: Any, name: str) -> str | None:
 
 
 def entity_ids(given: Mapping[str, Any]) -> dict[str, str]:
-    """The ids among these that were given, checked."""
+    """Return the given ids among these, validated."""
     found = {name: entity_id(given.get(name), name) for name in ENTITIES}
     return {name: value for name, value in found.items() if value is not None}
 
@@ -100,7 +99,7 @@ def check_search_params(threshold: Any = None, top_k: Any = None) -> None:
     if threshold is not None:
         if not isinstance(threshold, int | float):
             raise ValidationError("threshold must be a valid number", path="$.threshold")
-        if not 0 <= threshold <= 1:  # a NaN is neither
+        if not 0 <= threshold <= 1:  # false for NaN too
             raise ValidationError(
                 f"Invalid threshold: {threshold}. Must be between 0 and 1 (inclusive).", path="$.threshold"
             )
@@ -121,7 +120,7 @@ def checked_query(query: Any) -> str:
 
 
 def expiration_day(value: Any) -> str | None:
-    """The day on which something is last shown, as `YYYY-MM-DD`."""
+    """The last day on which something is shown, as `YYYY-MM-DD`."""
     if value is None:
         return None
     if isinstance(value, datetime):
@@ -139,7 +138,7 @@ def expiration_day(value: Any) -> str | None:
 
 
 def check_memory_type(memory_type: Any, agent_id: str | None, prompt: Any) -> None:
-    """Refuse another type than mem0's own, and what would take a model to write."""
+    """Refuse memory types other than mem0's own, and those that a model would have to write."""
     if memory_type is not None and memory_type != PROCEDURAL:
         raise ValidationError(
             f"Invalid 'memory_type'. Please pass {PROCEDURAL} to create procedural memories.",
@@ -163,7 +162,7 @@ def check_memory_type(memory_type: Any, agent_id: str | None, prompt: Any) -> No
 
 
 def messages_given(messages: Any) -> list[dict[str, Any]]:
-    """What is to be kept of messages in mem0's forms: role, content and speaker of each."""
+    """Role, content and speaker of each message in mem0's forms."""
     if isinstance(messages, str):
         messages = [{"role": "user", "content": messages}]
     elif isinstance(messages, dict):
@@ -196,7 +195,7 @@ def _kept(message: Any, number: int) -> dict[str, Any] | None:
 
 
 def own_metadata(metadata: Any, method: str, present: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The caller's metadata without what an id is for; a changed id is passed over with a warning, as in mem0."""
+    """The caller's metadata without the fields that hold ids; a changed id is ignored with a warning, as in mem0."""
     if metadata is None:
         return {}
     if not isinstance(metadata, Mapping):
@@ -214,7 +213,7 @@ def own_metadata(metadata: Any, method: str, present: Mapping[str, Any] | None =
 
 
 def moment_given(value: Any, path: str) -> datetime:
-    """A point in time as mem0 takes it: ISO 8601, a datetime, or seconds since 1970."""
+    """A time in one of mem0's forms: ISO 8601, a datetime, or seconds since 1970."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return parse_instant(datetime.fromtimestamp(value, UTC), path=path)
     try:

@@ -1,4 +1,4 @@
-"""The proxy as an ASGI application: what passes, and what is remembered on the way. The guard lets requests in."""
+"""The proxy as an ASGI application: passes requests on and records model calls. The guard admits requests."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ __all__ = ["Proxy"]
 
 T = TypeVar("T")
 _STATUSES = {ModelUnreachable: 502, DeadlineExceeded: 504}
-"""What a gateway says of the server behind it."""
+"""Gateway statuses for upstream failures."""
 
 
 class _Asked(NamedTuple):
@@ -54,7 +54,7 @@ class _Asked(NamedTuple):
 
 
 class Proxy:
-    """One store in front of one or two upstreams, behind the guard that servers have."""
+    """One store in front of one or two upstreams, behind the servers' guard."""
 
     def __init__(self, mem: Memory, settings: ProxySettings, defaults: Defaults) -> None:
         self._settings = settings
@@ -119,7 +119,7 @@ class Proxy:
         )
 
     async def _exchanged(self, asked: _Asked, send: Send) -> Relayed:
-        """The request carried out, and given up where the caller has gone."""
+        """Carry out the request, and abandon it if the caller disconnects."""
         is_read = asyncio.Event()
         work = asyncio.create_task(self._carried_out(asked, send, is_read))
         gone = asyncio.create_task(until_gone(asked.request.receive, is_read))
@@ -152,7 +152,7 @@ class Proxy:
             content = begun.content
         elif _has_body(headers):
             parts = read_then(self._guard.stream_body(asked.request, settings.passed_bytes_max), is_read)
-            content = _begun_with(await anext(parts, b""), parts)  # what is too large is not even begun to be passed on
+            content = _begun_with(await anext(parts, b""), parts)  # an oversized request is not even started
         else:
             is_read.set()
         sent = passed_on(asked.request.scope["headers"], is_read=is_asking)
@@ -170,7 +170,7 @@ class Proxy:
                 return
             kept = self._in_thread(lambda: self._remembering.keep(begun, answer))
             await asyncio.wait((kept,))
-            if (failure := kept.exception()) is not None:  # the answer has its way, whatever becomes of its record
+            if (failure := kept.exception()) is not None:  # the answer is sent whether or not it could be recorded
                 LOGGER.error("defect", exc_info=failure)
 
         asked.admitted.is_relayed = True
@@ -211,7 +211,7 @@ def _has_body(headers: Headers) -> bool:
 
 
 def _in_utf8(value: str) -> str:
-    """A header as its sender meant it, where it is UTF-8."""
+    """Decode a header that its sender encoded as UTF-8."""
     try:
         return value.encode("latin-1").decode()
     except UnicodeDecodeError:
@@ -223,7 +223,7 @@ def _log(request: Request, admitted: Admitted, code: str | None, seconds: float)
 
 
 def _refuse(_request: Request, error: MunimentError, admitted: Admitted) -> Response:
-    """An error in the one shape, with what the clients of model servers look for beside it."""
+    """The standard error response, with the fields that clients of model servers expect."""
     problem = problem_of(error, admitted.request_id, _STATUSES.get(type(error), error.status))
     problem["error"] = {"type": error.code, "code": error.code, "message": problem["detail"], "param": error.path}
     response = problem_response(error, admitted.request_id, problem)

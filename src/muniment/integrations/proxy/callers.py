@@ -1,10 +1,10 @@
-"""Whose memory a request is about: by the key, by headers, by what the request itself says. Pure.
+"""The user and session of a request: from the key, the headers, and the request itself. Pure.
 
-The user is, in this order: the one that the key is for; the header `muniment-user`; `metadata.user_id`;
-`safety_identifier`; `user`; the one that the proxy was started with. A key for one user answers for no other, whatever
-else is said. The session is: the header `muniment-session`; `metadata.session_id`; the session in Anthropic's
-`metadata.user_id`, where a client writes one there; `client_metadata.session_id`; the `conversation` of Responses; that
-of an answer which the request goes on from; else it is told by how the list begins.
+The user is, in this order: the key's user; the header `muniment-user`; `metadata.user_id`; `safety_identifier`; `user`;
+the proxy's default user. A key for one user never serves another, whatever the request says. The session is: the header
+`muniment-session`; `metadata.session_id`; the session in Anthropic's `metadata.user_id`, if a client writes one there;
+`client_metadata.session_id`; the `conversation` of Responses; the session of the answer that the request continues; or
+else it is recognised by the beginning of the list.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ __all__ = ["Allowed", "Defaults", "answer_marks", "caller_of", "list_marks"]
 
 _BETWEEN = "_session_"
 _MARKS_MAX = 8
-"""How many of a list's last answers are looked for among those that were given."""
+"""How many of a list's last answers are looked up among known ones."""
 
 
 class Allowed(NamedTuple):
-    """What the key of a request allows."""
+    """Permissions of a request's key."""
 
     tenant: str = "*"
     user: str | None = None
 
 
 class Defaults(NamedTuple):
-    """What holds where a request does not say."""
+    """Defaults for requests that do not name them."""
 
     tenant: str
     user: str
@@ -50,8 +50,8 @@ class _Said(NamedTuple):
 def caller_of(
     headers: Mapping[str, str], given: Mapping[str, Any], allowed: Allowed, defaults: Defaults
 ) -> Whose | None:
-    """Whose it is, the session None where nobody says; None where nobody says whose. `Forbidden` where the key is
-    another's, `InvalidRecord` where a name is none.
+    """The user and session of a request, the session None if not named; None if no user is named. Raises `Forbidden` if
+    the key is another user's, `InvalidRecord` if a name is invalid.
     """
     tenant = headers.get("muniment-tenant", "") or (defaults.tenant if allowed.tenant == "*" else allowed.tenant)
     if allowed.tenant not in ("*", tenant):
@@ -70,20 +70,22 @@ def caller_of(
 
 
 def _said(given: Mapping[str, Any]) -> _Said:
-    """What the request says of itself."""
+    """Names given in the request body."""
     held = given.get("metadata")
     metadata: Mapping[str, Any] = held if isinstance(held, Mapping) else {}
     own = _split(_text(metadata.get("user_id")))
     user = own.user or _text(given.get("safety_identifier")) or _text(given.get("user"))
     conversation = given.get("conversation")
     named = conversation.get("id") if isinstance(conversation, Mapping) else conversation
-    of_client = given.get("client_metadata")  # Codex names its session there, in every request of it
+    of_client = given.get("client_metadata")  # Codex names its session there, in every request
     thread = _text(of_client.get("session_id")) if isinstance(of_client, Mapping) else ""
     return _Said(user, _text(metadata.get("session_id")) or own.session or thread or _text(named))
 
 
 def _split(user_id: str) -> _Said:
-    """A user id in which a client writes its session too, as coding agents do: `…_session_…`, or an object as text."""
+    """Split a user id that includes the client's session, as coding agents write it: `…_session_…`, or an object as
+    text.
+    """
     if user_id.startswith("{"):
         try:
             told = parse_json(user_id)
@@ -104,7 +106,7 @@ def _text(value: Any) -> str:
 
 
 def list_marks(messages: Sequence[Any]) -> tuple[list[str], str]:
-    """By what a list is known: marks of its last answers, newest first; and of how it begins."""
+    """Marks that identify a list: those of its last answers, newest first, and that of its beginning."""
     first = asked = ""
     marks: deque[str] = deque(maxlen=_MARKS_MAX)
     for message in plain_messages(messages):
@@ -118,12 +120,12 @@ def list_marks(messages: Sequence[Any]) -> tuple[list[str], str]:
 
 
 def answer_marks(messages: Sequence[Any], answer: Sequence[Any]) -> list[str]:
-    """The marks by which a later list that holds this answer is known."""
+    """The marks by which a later list that contains this answer is recognised."""
     return list_marks([*messages, *answer])[0]
 
 
 def _marks(message: Mapping[str, Any], text: str, asked: str) -> list[str]:
-    """What is known of one answer: its calls, or else its words; with what was asked, since both come again."""
+    """Marks of one answer: its calls, or else its words, with the question, since both reappear."""
     found = [_text(message.get("call_id"))] if message.get("type") == "function_call" else []
     for name in ("tool_calls", "content"):
         held = message.get(name)

@@ -1,7 +1,7 @@
-"""One request, from what is sent to the upstream to the last byte of its answer: passed on as it comes, read beside.
+"""One request, from its sending upstream to the last byte of the answer: passed on as it arrives, and read on the way.
 
-A caller that has gone ends the upstream's work. An upstream that has gone ends the answer as it ended for us: without
-its end, so that the caller sees that it is cut off. What came until then is recorded as such.
+If the caller disconnects, the upstream's work is stopped. If the upstream disconnects, the caller's answer ends
+unterminated too, so that the caller notices. The part received until then is recorded as incomplete.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Keep = Callable[[], Awaitable[None]]
 
 
 class Relayed(NamedTuple):
-    """What became of an answer."""
+    """How an answer was relayed."""
 
     status: int
     end: str
@@ -31,8 +31,8 @@ class Relayed(NamedTuple):
 
 
 class Relay:
-    """Passes an answer on. `answer` reads it on the way, and `keep` records it once: before the caller has the last of
-    it, so that whoever asks on at once finds it recorded.
+    """Passes an answer on. `answer` reads it on the way, and `keep` records it once, before the caller has the last of
+    it, so that an immediate follow-up finds it recorded.
     """
 
     def __init__(self, upstream: Upstream, send: Send, seconds_max: float) -> None:
@@ -62,7 +62,7 @@ class Relay:
                     if answer.is_whole:
                         await kept()
                 if answer is not None and not answer.is_stream:
-                    part, held = held, part  # the last of a whole answer waits until it is recorded
+                    part, held = held, part  # hold back the end of a whole answer until it is recorded
                 if part:
                     await self._sent({"type": "http.response.body", "body": part, "more_body": True})
             if answer is not None:
@@ -81,20 +81,20 @@ class Relay:
         return Relayed(response.status_code, end)
 
     async def _sent(self, message: Message) -> None:
-        """A caller that does not take what it asked for is not waited for."""
+        """Send to the caller, giving up on one that does not read."""
         async with asyncio.timeout(self._seconds_max):
             await self._send(message)
 
 
 async def until_gone(receive: Receive, is_read: asyncio.Event) -> None:
-    """Ends when the caller has gone; what it sends is read by somebody else until `is_read`."""
+    """Return when the caller has disconnected; until `is_read`, its input is read elsewhere."""
     await is_read.wait()
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
 async def read_then(parts: AsyncIterator[bytes], is_read: asyncio.Event) -> AsyncIterator[bytes]:
-    """The parts of a body; when it has ended, `is_read`."""
+    """Yield the parts of a body, and set `is_read` at its end."""
     try:
         async for part in parts:
             yield part

@@ -1,7 +1,7 @@
-"""Memory's part of a request: whose it is, what of it is new, what the model is told, and what it answered.
+"""Memory's part of a request: its user, its new messages, its packet, and its answer.
 
-It waits for the store, so it is called in threads. What is decided about messages and packets is decided by
-`integrations.wrapping.conversation`, as for a wrapped client.
+It waits for the store, so it is called in threads. `integrations.wrapping.conversation` decides about messages and
+packets, as for a wrapped client.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ LOGGER = logging.getLogger("muniment.proxy")
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A request as it is sent on, and what its answer is recorded with."""
+    """A request to send on, and the state for recording its answer."""
 
     content: bytes
     conversation: Conversation | None = None
     call: Call | None = None
     failure: str = ""
-    """The code of what kept memory out of it."""
+    """Error code of the failure that kept memory out."""
 
     def told(self) -> list[tuple[bytes, bytes]]:
-        """What the caller is told of it, in headers of the answer."""
+        """Headers that inform the caller about memory."""
         said: dict[str, str] = {}
         if self.call is not None and self.call.build is not None:
             said["muniment-build"] = self.call.build.id
@@ -67,13 +67,13 @@ class Remembering:
         self._sessions = KnownSessions()
 
     def begin(self, dialect: Dialect, headers: Mapping[str, str], allowed: Allowed, body: bytes) -> Begun:
-        """Record what is new and put the packet in. Raises what the caller is to be told in place of an answer."""
+        """Record new messages and insert the packet. Raises errors that the caller should get in place of an answer."""
         if headers.get("content-encoding", "identity").lower() != "identity":
             return self._without(body, UnsupportedMedia("an encoded body is not read here", hint="send it as it is"))
         try:
             given = parse_json(body)
         except InvalidJson as error:
-            if not self._fails_open or not _is_object(body):  # what nobody can read is not passed on
+            if not self._fails_open or not _is_object(body):  # an unreadable request is not passed on
                 raise
             return Begun(body, failure=error.code)
         if not isinstance(given, dict):
@@ -110,7 +110,7 @@ class Remembering:
         return Begun(text.encode() if call.insertions else body, conversation, call, call.failure or "")
 
     def _without(self, body: bytes, error: MunimentError) -> Begun:
-        """On without memory, or not at all."""
+        """Continue without memory, or raise."""
         if not self._fails_open:
             raise error
         return Begun(body, failure=error.code)
@@ -118,8 +118,8 @@ class Remembering:
     # -- after ------------------------------------------------------------------------------------------------
 
     def keep(self, begun: Begun, answer: Answer) -> None:
-        """Record what was answered. What could not be is logged: the answer has its way, and the caller's next list
-        brings it again.
+        """Record an answer. A failure is logged: the answer is sent anyway, and the caller's next list brings
+        it again.
         """
         conversation, call = begun.conversation, begun.call
         if conversation is None or call is None or not call.is_recorded:
@@ -133,7 +133,7 @@ class Remembering:
 
 
 def _is_object(body: bytes) -> bool:
-    """Is it JSON to a reader less strict than ours, as most are?"""
+    """True if a lenient JSON parser, as most are, reads it as an object."""
     try:
         return isinstance(json.loads(body), dict)
     except (ValueError, RecursionError):
@@ -141,6 +141,6 @@ def _is_object(body: bytes) -> bool:
 
 
 def _within(error: InvalidInput, given: Mapping[str, Any]) -> MunimentError:
-    """The place of what is wrong, in the request as it was sent."""
+    """Convert the place of an error to one in the request as sent."""
     is_of_list = (error.path or "").startswith("$[")
     return error.within("$.input" if "input" in given else "$.messages") if is_of_list else error

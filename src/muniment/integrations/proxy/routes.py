@@ -1,4 +1,4 @@
-"""Which request asks a model and how, where a request goes, and which headers go with it. Pure."""
+"""Routing: which requests ask a model, their upstream address, and their headers. Pure."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ __all__ = [
 
 HEADER_PREFIX = b"muniment-"
 READABLE = ("gzip", "deflate", "identity")
-"""Codings of answers that can be read while they pass."""
+"""Content codings of answers that can be read as they pass."""
 _PLACES: tuple[tuple[str, Dialect], ...] = (
     ("/chat/completions", CHAT),
     ("/responses", RESPONSES),
-    ("/v1/messages", MESSAGES),  # a thread of the Assistants API has messages too, under another path
+    ("/v1/messages", MESSAGES),  # the Assistants API's threads have messages too, under another path
 )
 _HOPS = frozenset(
     (
@@ -35,26 +35,26 @@ _HOPS = frozenset(
         b"trailer", b"transfer-encoding", b"upgrade",
     )
 )  # fmt: skip
-"""What belongs to one connection, not to what passes over two."""
+"""Headers of a single connection, which are not forwarded."""
 
 Headers = list[tuple[bytes, bytes]]
 
 
 def dialect_of(method: str, path: str) -> Dialect | None:
-    """The API by which this request asks a model; None where it does not."""
+    """The API by which this request asks a model; None if it does not."""
     if method != "POST":
         return None
     return next((dialect for end, dialect in _PLACES if path.endswith(end)), None)
 
 
 def for_anthropic(path: str, headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Is it Anthropic's API that is asked? Its clients name the version of it with every request."""
+    """True for Anthropic's API, whose clients send its version with every request."""
     is_named = any(name.lower() == b"anthropic-version" for name, _ in headers)
     return is_named or path.endswith("/v1/messages") or "/v1/messages/" in path
 
 
 def checked_upstream(address: str, name: str) -> str:
-    """An upstream's address, without a slash at its end; refused where it is none."""
+    """Check an upstream's address and strip its final slash."""
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise InvalidInput(f"{name} is no address of a server", path=f"$.{name}", hint="such as https://api.openai.com")
@@ -66,17 +66,17 @@ def checked_upstream(address: str, name: str) -> str:
 
 
 def address_of(upstream: str, path: str, query: str) -> str:
-    """Where a request goes: the path it asked for behind the upstream's address, a `/v1` of both being one."""
+    """The upstream address of a request: the path appended to the upstream's, with a duplicate `/v1` merged."""
     if upstream.endswith("/v1") and (path == "/v1" or path.startswith("/v1/")):
         path = path.removeprefix("/v1")
     return f"{upstream}{path}?{query}" if query else f"{upstream}{path}"
 
 
 def passed_on(headers: Iterable[tuple[bytes, bytes]], *, is_read: bool) -> Headers:
-    """What goes to the upstream: all but what belongs to the connection, and what was meant for us.
+    """Headers for the upstream: all except those of the connection and our own.
 
-    Where the answer is read on its way (`is_read`), the length is that of what is sent, and the answer may come in no
-    coding that cannot be read here.
+    If the answer will be read (`is_read`), the length is that of the body sent, and only codings we can read are
+    accepted.
     """
     kept = _end_to_end(headers)
     left_out = {b"host", b"content-length"} if is_read else {b"host"}
@@ -85,13 +85,13 @@ def passed_on(headers: Iterable[tuple[bytes, bytes]], *, is_read: bool) -> Heade
 
 
 def passed_back(headers: Iterable[tuple[bytes, bytes]], ours: Iterable[tuple[bytes, bytes]]) -> Headers:
-    """What goes to the caller: what the upstream said, and what we say; nobody else says it in our name."""
+    """Headers for the caller: the upstream's, and ours, which the upstream cannot set."""
     said = [(name, value) for name, value in _end_to_end(headers) if not name.lower().startswith(HEADER_PREFIX)]
     return [*said, *ours]
 
 
 def check_said_once(headers: Iterable[tuple[bytes, bytes]]) -> None:
-    """A name for us that is said twice is refused: whichever were taken, another header would choose whose it is."""
+    """Refuse duplicates of our headers: picking either one would let another header choose the user."""
     counted = Counter(name.lower() for name, _ in headers if name.lower().startswith(HEADER_PREFIX))
     twice = next((name.decode("latin-1") for name, count in counted.items() if count > 1), None)
     if twice is not None:
@@ -106,7 +106,7 @@ def _end_to_end(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
 
 
 def _readable(value: bytes) -> bytes:
-    """Of the codings that the caller takes, those that can be read here."""
+    """Codings accepted by the caller that can be read here."""
     said = [each.strip() for each in value.decode("latin-1").split(",")]
     kept = [each for each in said if each.partition(";")[0].strip().lower() in READABLE]
     return ", ".join(kept).encode("latin-1") or b"identity"

@@ -1,4 +1,4 @@
-"""A proxy on a port: uvicorn around the application, until it is told to stop; what is under way is finished first."""
+"""Serve a proxy on a port: uvicorn around the application, with a graceful shutdown."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["make_proxy", "warnings_of"]
 def make_proxy(
     memory: Memory, settings: ProxySettings, defaults: Defaults, *, on_start: Callable[[int], None] | None = None
 ) -> uvicorn.Server:
-    """The server, ready to `run()`; `on_start` is called with its port once it takes requests."""
+    """The server, ready to `run()`; `on_start` is called with its port once it accepts requests."""
     try:
         import uvicorn
 
@@ -81,7 +81,7 @@ def _check_keys(memory: Memory, settings: ProxySettings) -> None:
 
 
 def warnings_of(settings: ProxySettings) -> list[str]:
-    """What whoever starts it ought to know."""
+    """Warnings for the operator who starts it."""
     found = []
     if not is_loopback(settings.host) and not settings.asks_for_keys:
         found.append(f"whoever can reach {settings.host}:{settings.port} may name any user: auth is off")

@@ -1,5 +1,5 @@
-"""The session of a request that names none: that of an answer which it holds or goes on from, known while the process
-lives, one user's apart from another's; else one named after the list's first question.
+"""The session of a request that names none: that of an answer which it contains or continues, known while the process
+lives and separate for each user; or else one named after the list's first question.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _COUNT_MAX = 65_536
 
 
 class KnownSessions:
-    """Sessions by the marks of the answers in them (`callers.list_marks`). Thread-safe."""
+    """Sessions by the marks of their answers (`callers.list_marks`). Thread-safe."""
 
     def __init__(self, count_max: int = _COUNT_MAX) -> None:
         self._held: OrderedDict[tuple[str, str, str], str] = OrderedDict()
@@ -26,7 +26,7 @@ class KnownSessions:
         self._lock = threading.Lock()
 
     def placed(self, whose: Whose, messages: Sequence[Any], goes_on_from: str | None) -> Whose:
-        """The same with a session."""
+        """Return the same user with a session."""
         if whose.session_id is not None:
             return whose
         marks, beginning = list_marks(messages)
@@ -36,7 +36,7 @@ class KnownSessions:
         return whose._replace(session_id=known or beginning)
 
     def note(self, conversation: Conversation, call: Call, answer: Sequence[Any], response_id: str = "") -> None:
-        """An answer was given in this session."""
+        """Remember that an answer was given in this session."""
         marks = answer_marks(call.messages, answer)
         if response_id:
             marks.append(_response(response_id))
@@ -44,7 +44,7 @@ class KnownSessions:
         self.keep(scope.tenant_id, scope.user_id, marks, scope.session_id)
 
     def find(self, tenant_id: str, user_id: str, marks: Sequence[str]) -> str | None:
-        """The session of the first of these marks that is known."""
+        """The session of the first known mark."""
         with self._lock:
             return next((self._held[key] for mark in marks if (key := (tenant_id, user_id, mark)) in self._held), None)
 

@@ -1,4 +1,4 @@
-"""What a proxy is told: which upstream it stands in front of, where it listens, who may ask, how much.
+"""Settings of a proxy: its upstream, its address, access and limits.
 
     MUNIMENT_PROXY_UPSTREAM, MUNIMENT_PROXY_ANTHROPIC_UPSTREAM, MUNIMENT_PROXY_PORT, MUNIMENT_PROXY_ON_ERROR, …
 
@@ -31,67 +31,67 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class ProxySettings:
-    """The defaults suit one machine; everything that bounds a request is here."""
+    """Settings of a proxy. The defaults suit one machine; all limits on requests are here."""
 
     upstream: str = ""
-    """The server of the model, such as `https://api.openai.com`."""
+    """The model server, such as `https://api.openai.com`."""
     anthropic_upstream: str = ""
-    """The server of what asks in Anthropic's way, where it is another, such as `https://api.anthropic.com`."""
+    """The server of requests in Anthropic's API, if it is another, such as `https://api.anthropic.com`."""
     host: str = "127.0.0.1"
     """The address it listens on."""
     port: int = 8766
-    """0 is any that is free."""
+    """The port it listens on; 0 is any free one."""
     auth: str = "auto"
-    """auto asks for a key (the header `muniment-key`) unless only this machine can reach the proxy; on; off."""
+    """auto requires a key (the header `muniment-key`) unless only this machine can reach the proxy; on; off."""
     keys: str = KEYS_FILE
-    """The file of the keys, or `store`: those of `muniment store keys`."""
+    """The key file, or `store`: the keys of `muniment store keys`."""
     tls_cert: str = ""
-    """A certificate (PEM); with its key the proxy speaks TLS."""
+    """A certificate (PEM); with its key the proxy uses TLS."""
     tls_key: str = ""
     """The key of the certificate."""
     on_error: str = "open"
-    """Where memory fails: open goes on without it and says so in `muniment-error`; closed refuses."""
+    """If memory fails: open continues without it and reports that in `muniment-error`; closed refuses."""
     missing_user: str = "refuse"
-    """A request that does not say whose memory it is: refuse it, or pass it on without memory."""
+    """A request that names no user: refuse it, or pass it on without memory."""
     place: str = "question"
-    """Where the packet stands: before the last question, or behind the system prompt."""
+    """Place of the packet: question (before the last question) or system (after the system prompt)."""
     max_tokens: int = 0
-    """The most tokens of a packet; 0 is the policy's own number."""
+    """The maximum tokens of a packet; 0 is the policy's own limit."""
     threads: int = 4
-    """Pieces of memory's work at the same time."""
+    """Maximum concurrent memory operations."""
     requests_max: int = 512
-    """Requests at the same time; more are refused."""
+    """Maximum concurrent requests; more are refused."""
     memory_seconds_max: int = 10
-    """How long memory may take before a request; beyond it, `on_error` says what happens."""
+    """Maximum time for memory before a request; after that, `on_error` applies."""
     connect_seconds_max: int = 10
-    """How long the upstream may take to be reached."""
+    """Maximum time to connect to the upstream."""
     upstream_seconds_max: int = 600
-    """How long the upstream may say nothing, before its answer or within it."""
+    """Maximum silence of the upstream, before its answer or within it."""
     body_seconds_max: int = 60
-    """How long a caller may keep us waiting: for the next part of its request, or to take the next of its answer."""
+    """Maximum wait for a caller: for the next part of its request, or until it reads the next part of the answer."""
     body_bytes_max: int = 64 << 20
     """The largest request that asks a model."""
     bodies_bytes_max: int = 256 << 20
-    """Such requests that are held at the same time; those of one key take half of it."""
+    """Maximum total size of such requests held at once; those of one key may take half of it."""
     requests_per_minute: int = 6000
-    """Of one key, unless the key says otherwise."""
+    """Limit per key, unless the key sets its own."""
     guesses_per_minute: int = 30
     """Refused keys from one address before it has to wait."""
     passed_bytes_max: int = 1 << 30
     """The largest request that is only passed on."""
     answer_bytes_max: int = 32 << 20
-    """The largest answer that is recorded; a larger one passes all the same."""
+    """The largest answer that is recorded; a larger one still passes."""
     shutdown_seconds: int = 30
-    """How long requests under way may take to end."""
+    """Maximum time for running requests to end."""
 
     @property
     def workers(self) -> int:
-        """A proxy is one process."""
+        """Number of processes, always one."""
         return 1
 
     @property
     def import_bytes_max(self) -> int:
-        """A proxy takes in no dumps."""
+        """Maximum import size, zero as a proxy accepts no imports."""
         return 0
 
     @property
@@ -100,14 +100,14 @@ class ProxySettings:
 
 
 def load_proxy_settings(given: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> ProxySettings:
-    """Settle every setting; `given` are arguments, None where not given."""
+    """Resolve every setting; `given` are arguments, None if not given."""
     known = {each.name: type(each.default) for each in fields(ProxySettings)}
     said = settle_table("proxy", "MUNIMENT_PROXY_", known, given, environ)
     return checked(ProxySettings(**{name: _as(known[name], name, value) for name, value in said.items()}))
 
 
 def checked(settings: ProxySettings) -> ProxySettings:
-    """The same settings, upstreams in one form; refused where something is wrong with them."""
+    """Return the settings with normalised upstreams; raise if one is invalid."""
     for name, allowed in CHOICES.items():
         if getattr(settings, name) not in allowed:
             raise InvalidInput(f"{name} is one of {', '.join(allowed)}", path=f"$.proxy.{name}")

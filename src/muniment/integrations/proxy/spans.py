@@ -1,5 +1,5 @@
-"""A packet put into the JSON of a request, which stays as it was written everywhere else: numbers, escapes, the order
-of keys and the spaces between them. The text is never made anew; what is put in is put between two of its characters.
+"""Insert a packet into the JSON of a request, leaving all else as written: numbers, escapes, the order of keys and the
+white space. The text is never reserialised; insertions go between two of its characters.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _SPACES = " \t\n\r"
 
 
 class Span(NamedTuple):
-    """Where a value stands in a text."""
+    """Position of a value in a text."""
 
     start: int
     end: int
 
 
 def spliced(text: str, insertion: Insertion) -> str:
-    """The text with the packet in its place. The text is JSON that was read already, and has what the path names."""
+    """The text with the packet inserted. The text is JSON that was already parsed, and contains the path."""
     *steps, last = insertion.path
     holder = find_span(text, tuple(steps))
     if insertion.how == "as_item":
@@ -47,7 +47,7 @@ def spliced(text: str, insertion: Insertion) -> str:
 
 
 def find_span(text: str, path: tuple[str | int, ...]) -> Span:
-    """Where the value under a path stands; `KeyError` where there is none."""
+    """Position of the value at a path; raises `KeyError` if there is none."""
     start = _skip(text, 0)
     span = Span(start, _DECODER.raw_decode(text, start)[1])
     for step in path:
@@ -59,7 +59,7 @@ def find_span(text: str, path: tuple[str | int, ...]) -> Span:
 
 
 def _members(text: str, at: int) -> Iterator[tuple[str, Span]]:
-    """The keys of the object that begins here, and where their values stand."""
+    """The keys of the object that begins here, with the positions of their values."""
     at = _skip(text, at + 1)
     while text[at] != "}":
         key, at = _DECODER.raw_decode(text, at)
@@ -78,7 +78,7 @@ def _elements(text: str, at: int) -> Iterator[Span]:
 
 
 def _next(text: str, at: int) -> int:
-    """Behind a value: where the next one begins, or the bracket that ends them."""
+    """Position after a value: where the next one begins, or the closing bracket."""
     at = _skip(text, at)
     return _skip(text, at + 1) if text[at] == "," else at
 
@@ -99,7 +99,7 @@ def _with_item(text: str, holder: Span, place: int, item: str) -> str:
 
 
 def _with_member(text: str, holder: Span, key: str, value: str) -> str:
-    """Behind the others, so that what stands before it is as it was."""
+    """Insert a member after the others, so that the preceding text is unchanged."""
     last = None
     for _, span in _members(text, holder.start):
         last = span

@@ -1,7 +1,7 @@
-"""An answer read while it passes: its bytes decoded, its events told apart, and put together as a wrapped client does.
+"""Read an answer as it passes: decode its bytes, split its events, and assemble it as a wrapped client does.
 
-It only looks: what passes is what came. An answer that is too long to be held, or in a coding that cannot be read, or
-no JSON, is not recorded, and `lost` says why.
+It only observes: bytes pass unchanged. An answer that is too long, in an unreadable coding, or not JSON, is not
+recorded, and `lost` says why.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _STEP_BYTES = 1 << 20
 
 
 class Answer:
-    """What has come of one answer."""
+    """The part of an answer received so far."""
 
     def __init__(self, dialect: Dialect, media: str, coding: str, bytes_max: int) -> None:
         self.lost = ""
         """Why it cannot be recorded."""
         self.response_id = ""
-        """The id of a stored response, from which a later request may go on."""
+        """Id of a stored response, which a later request may continue."""
         self.is_stream = media.partition(";")[0].strip().lower() == "text/event-stream"
         self._dialect = dialect
         self._reader = dialect.reader()
@@ -42,11 +42,11 @@ class Answer:
 
     @property
     def is_whole(self) -> bool:
-        """Did the server say that this is all?"""
+        """True if the server marked the answer as complete."""
         return self._whole is not None or (self.is_stream and self._reader.is_whole)
 
     def take(self, part: bytes) -> None:
-        """The next bytes of it, as they came."""
+        """Add the next bytes as received."""
         if self.lost or self._unpacked is None:
             return
         plain: list[bytes] = []
@@ -66,7 +66,7 @@ class Answer:
             self._held += plain
 
     def end(self) -> None:
-        """All of it has come."""
+        """Finish the answer."""
         if self.is_stream or self.lost:
             return
         plain = _read(b"".join(self._held))
@@ -77,7 +77,7 @@ class Answer:
         self._whole = self._dialect.answer(plain)
 
     def messages(self) -> list[Any]:
-        """What has come, as `run.record` takes it."""
+        """The messages received so far, in the form `run.record` takes."""
         if self.lost:
             return []
         return self._reader.messages() if self.is_stream else self._whole or []
@@ -95,14 +95,14 @@ class Answer:
 
 
 class Events:
-    """The events of a stream, told apart as their bytes come; each byte is looked at once."""
+    """Splits a stream into events as bytes arrive; each byte is examined once."""
 
     def __init__(self) -> None:
         self._line: list[bytes] = []
         self._data: list[bytes] = []
 
     def take(self, part: bytes) -> Iterator[bytes]:
-        """The data of each event that is whole with these bytes."""
+        """The data of each event that these bytes complete."""
         *ended, rest = part.split(b"\n")
         for piece in ended:
             line = b"".join((*self._line, piece)).removesuffix(b"\r")
@@ -119,13 +119,13 @@ class Events:
 def _read(data: bytes) -> dict[str, Any] | None:
     try:
         told = parse_json(data)
-    except InvalidJson:  # such as the [DONE] behind a stream
+    except InvalidJson:  # such as the [DONE] after a stream
         return None
     return told if isinstance(told, dict) else None
 
 
 class _Unpacking:
-    """Decodes what was packed, no more of it at once than is asked for."""
+    """Decompresses data, never more at once than requested."""
 
     def __init__(self, bits: int) -> None:
         self._of = zlib.decompressobj(bits)
@@ -134,7 +134,7 @@ class _Unpacking:
     def __call__(self, part: bytes, bytes_max: int) -> Iterator[bytes]:
         if self._is_first and part:
             self._is_first = False
-            if part[0] & 0x0F != 8:  # deflate as some servers have it, without a head
+            if part[0] & 0x0F != 8:  # raw deflate, as some servers send it
                 self._of = zlib.decompressobj(-zlib.MAX_WBITS)
         size = 0
         while part and size < bytes_max:

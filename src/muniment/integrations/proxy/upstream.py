@@ -1,5 +1,5 @@
-"""The upstream, asked and listened to: its answer in the bytes that it sent, its failures by name. It follows no
-redirect, keeps no cookie and asks nothing twice: retries are the caller's.
+"""The upstream client: answers in their original bytes, failures as typed errors. It follows no redirect, stores no
+cookie and never retries, which is the caller's decision.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ __all__ = ["Upstream", "UpstreamLost"]
 
 
 class UpstreamLost(Exception):
-    """The connection to the upstream broke, or stood still, before its answer was whole."""
+    """The connection to the upstream broke, or stalled, before the answer was complete."""
 
 
 class Upstream:
-    """A pool of connections; the addresses are those of the requests."""
+    """A connection pool for the addresses of all requests."""
 
     def __init__(self, settings: ProxySettings) -> None:
         silent_s, connect_s = float(settings.upstream_seconds_max), float(settings.connect_seconds_max)
         self._timeout = {"connect": connect_s, "read": silent_s, "write": silent_s, "pool": connect_s}
         self._http = httpx2.AsyncClient(
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # one caller's cookie is no other's
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # one caller's cookie must not reach another
             limits=httpx2.Limits(max_connections=settings.requests_max, max_keepalive_connections=64),
             follow_redirects=False,
         )
@@ -35,7 +35,9 @@ class Upstream:
     async def ask(
         self, method: str, address: str, headers: list[tuple[bytes, bytes]], content: bytes | AsyncIterator[bytes]
     ) -> Any:
-        """The answer, its head read and its body to come. `ModelUnreachable` or `DeadlineExceeded` where none came."""
+        """Send a request and return the answer after its headers. Raises `ModelUnreachable` or `DeadlineExceeded` if
+        none came.
+        """
         request = httpx2.Request(
             method, address, headers=headers, content=content, extensions={"timeout": self._timeout}
         )
@@ -50,7 +52,7 @@ class Upstream:
             raise _unreachable(error) from None
 
     async def parts(self, response: Any) -> AsyncIterator[bytes]:
-        """The bytes of an answer as they come; `UpstreamLost` where they end before their time."""
+        """The bytes of an answer as they arrive; raises `UpstreamLost` if they end early."""
         try:
             async for part in response.aiter_raw():
                 yield part

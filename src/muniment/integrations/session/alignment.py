@@ -1,8 +1,9 @@
-"""What of a list is new, where it does not begin with what was recorded: cut in front, summed up, edited, said anew.
+"""Find the new messages of a list that does not begin with the recorded session: cut in front, summarised, edited,
+repeated.
 
-The list is laid beside the session as it was recorded. What stands in both, in the same order, is known; the rest is
-new, but for what stands where something was forgotten: a list that still holds it does not bring it back. What stands
-last in a list is being said now, and is new.
+The list is aligned with the recorded session. Messages in both, in the same order, are known; the rest is new, except
+messages in place of forgotten ones, which the list must not bring back. The last messages of a list are being said now,
+and are new.
 """
 
 from __future__ import annotations
@@ -23,28 +24,28 @@ __all__ = ["Aligned", "Recorded", "align", "ends_with", "event_mark", "missing_c
 
 _CALLS = ("function_call", "custom_tool_call", "tool_use", "server_tool_use", "mcp_tool_use")
 _TURNS = ("tool_calls", "message_item")
-"""Events of a conversation in which nobody says anything; any other event of the system is no part of it."""
+"""System events of a conversation without a speaker; any other system event is not part of it."""
 
 
 class Recorded(NamedTuple):
-    """One turn of the session, as it is compared."""
+    """One turn of the session in the form used for comparison."""
 
     id: str
     mark: str
-    """Empty where it was forgotten."""
+    """Empty if it was forgotten."""
     calls: Sequence[Any]
     role: str = ""
 
 
 class Aligned(NamedTuple):
-    """The known turns that the list holds, by their ids, and its events that are new."""
+    """Ids of the known turns in the list, and its new events."""
 
     known_ids: list[str]
     new: list[MessageEvent]
 
 
 def recorded(entries: Iterable[LedgerEntry], read: Callable[[str], str]) -> list[Recorded]:
-    """The turns of a session's conversation; `read` fetches the text of those that do not have it with them."""
+    """The turns of a session's conversation; `read` fetches the text of those that lack it."""
     found = []
     for entry in entries:
         is_turn = entry.kind in ("message", "tool_result") or entry.metadata.get("event") in _TURNS
@@ -63,7 +64,7 @@ def recorded(entries: Iterable[LedgerEntry], read: Callable[[str], str]) -> list
 
 
 def align(known: Sequence[Recorded], events: Sequence[MessageEvent]) -> Aligned:
-    """Lay the events of a list beside what is known. The caller's own prompts are no part of the conversation."""
+    """Align the events of a list with the known turns. The caller's own prompts are not part of the conversation."""
     turns = [each for each in events if not each.is_prompt]
     marks = [event_mark(each.event) for each in turns]
     held = [each.mark or f"forgotten {number}" for number, each in enumerate(known)]
@@ -71,7 +72,7 @@ def align(known: Sequence[Recorded], events: Sequence[MessageEvent]) -> Aligned:
     for at, place, size in common_stretches(held, marks):
         is_end = place + size == len(turns)
         if size == 1 and is_end and (at, place) != (0, 0) and at + size < len(known):
-            continue  # the same words as long ago, said again behind something else: a new turn
+            continue  # the same words as much earlier, but in a new context: a new turn
         found |= {place + step: at + step for step in range(size)}
     gone = {number: each.role for number, each in enumerate(known) if not each.mark}
     erased = erased_places(found, [each.event["role"] for each in turns], gone, (0, len(known)))
@@ -81,19 +82,19 @@ def align(known: Sequence[Recorded], events: Sequence[MessageEvent]) -> Aligned:
 
 
 def ends_with(known: Sequence[Recorded], events: Sequence[MessageEvent]) -> bool:
-    """Are these the last turns of the session?"""
+    """True if these are the last turns of the session."""
     held = [each.mark for each in known if each.mark]
     return held[-len(events) :] == [event_mark(each.event) for each in events]
 
 
 def missing_calls(known: Iterable[Recorded], messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The calls of the session whose results a list holds without them, as items to be read before it."""
+    """Calls of the session whose results a list has without the calls themselves, as items to read before it."""
     made = {call["id"]: call for each in known for call in each.calls}
     return [_call(id_, made[id_]["name"], made[id_].get("args")) for id_ in _unmade(messages) if id_ in made]
 
 
 def unmade_calls(messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The calls whose results a list holds without them, by what the results say of them: a name, or none."""
+    """Calls whose results a list has without the calls themselves, named by the results, if at all."""
     return [_call(id_, name, None) for id_, name in _unmade(messages).items()]
 
 
@@ -102,7 +103,7 @@ def _call(call_id: str, name: str, args: Any) -> dict[str, Any]:
 
 
 def _unmade(messages: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """The ids of calls that were answered and not made in the list, and the names that their results bear."""
+    """Ids of answered calls that are missing from the list, with the names in their results."""
     made: set[str] = set()
     answered: dict[str, str] = {}
     for message in messages:
@@ -123,13 +124,13 @@ def _parts(message: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
 
 
 def event_mark(event: dict[str, Any]) -> str:
-    """Who said what in an event of a list, as turns of the session are compared."""
+    """Role and content of a list's event, in the form used for comparison."""
     tool = event.get("tool") or {}
     calls = (event.get("metadata") or {}).get("tool_calls") or ()
     return _mark(event["role"], event["content"], tool.get("call_id"), calls)
 
 
 def _mark(role: str, content: str, call_id: str | None, calls: Sequence[Any]) -> str:
-    """Who said what. What is recorded lost its secrets at the door, so what is given is compared without them too."""
+    """Comparison mark of a turn. Secrets are removed from new text too, as recorded text has lost them."""
     said = redact_value([role, content, call_id, [call["id"] for call in calls]], Counter())
     return canonical_text(said)

@@ -1,7 +1,7 @@
-"""Memory as functions for a model: plain, annotated and described, as every framework makes tools of.
+"""Memory as functions for a model: plain, annotated and documented, as frameworks need to make tools.
 
-A model names no user and no session: both are those of the session they were made for. What goes wrong is told to the
-model, unless `refuse` says otherwise, so that it can try again with another quote or another id.
+A model names no user and no session: the functions are bound to a session. Errors are returned to the model, unless
+`refuse` says otherwise, so that it can retry with another quote or another id.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 __all__ = ["ECHO", "ECHOES", "forget_function", "hit_told", "memory_functions", "without_echoes"]
 
 ECHOES = frozenset({"search_memory", "propose_fact", "forget_memory"})
-"""The names of these functions. What memory answered is no news to it: recorded once more, it would be found beside
-what it quotes, and stay when that is forgotten.
+"""The names of these functions. Memory's own answers are not recorded: they would be found next to their sources, and
+would outlive them when those are forgotten.
 """
 ECHO = "(what memory answered)"
-"""What is recorded in its place."""
+"""Placeholder recorded for such an answer."""
 
 
 class _Searched(Protocol):
@@ -39,7 +39,7 @@ class _Forgetting(Protocol):
 
 
 def hit_told(hit: Hit) -> dict[str, Any]:
-    """A hit as a model is told it."""
+    """A hit in the form shown to a model."""
     return {"id": hit.id, "text": hit.text, "when": hit.ts, "sources": list(hit.sources)}
 
 
@@ -49,8 +49,8 @@ def _told(error: MunimentError) -> dict[str, Any]:
 
 
 def without_echoes(messages: Sequence[Any]) -> Sequence[Any]:
-    """Chat messages as they are recorded: a result of one of these functions says only that there was one."""
-    if isinstance(messages, str | bytes | Mapping):  # no list of messages: whoever records it says so
+    """Chat messages as they are recorded: results of these functions are replaced by a placeholder."""
+    if isinstance(messages, str | bytes | Mapping):  # not a list of messages: the recording code will refuse it
         return messages
     names: dict[Any, Any] = {}
     found = []
@@ -104,7 +104,7 @@ def memory_functions(
 def forget_function(
     session: _Forgetting, *, refuse: Callable[[MunimentError], Any] = _told
 ) -> Callable[..., dict[str, Any]]:
-    """A function with which a model erases what its user wants gone. No framework is given it unasked."""
+    """Make a function with which a model erases memories at its user's request. Frameworks only get it on request."""
 
     def forget_memory(id: str) -> dict[str, Any]:
         """Erase one thing that memory holds, for good. Only when the user asks for it.

@@ -1,15 +1,15 @@
-"""Packets that stay in a conversation where they were sent, so that a provider bills most of each prompt as cached.
+"""Keep packets in a conversation where they were sent, so that a provider bills most of each prompt as cached.
 
-A caller sends its own list each time, without the packets that were put into it. So they are put back: in the same
-places, byte for byte. A place is a question of the list and all that was said before it, by a digest; what was edited
-or cut has other digests, and the packets behind it are not put back. The next one then says again what it must.
+A caller sends its own list each time, without the inserted packets. So they are put back in the same places, byte for
+byte. A place is a question of the list, identified by a digest of the list up to it; after an edit or a cut the digests
+differ, and later packets are not put back. The next packet then repeats what is needed.
 
     places_of(messages)                the questions of a list
-    SentPackets                        what was put at which place, as far as this process knows
-    PacketsInView(session, sent)       puts packets back, and composes the next one beside them
+    SentPackets                        packets by place, as far as this process knows
+    PacketsInView(session, sent)       puts packets back, and composes the next one
 
-Another process finds them in the store: an answer is recorded with its build, a build with the builds in view then.
-Nothing else is kept for it. What was forgotten is gone from the next request, though that costs the cached prefix.
+Another process finds them in the store: an answer is recorded with its build, a build with the builds then in view.
+Forgotten content is gone from the next request, though that costs the cached prefix.
 """
 
 from __future__ import annotations
@@ -35,16 +35,17 @@ __all__ = ["InView", "PacketsInView", "Place", "SentPacket", "SentPackets", "pla
 
 _QUERY_CHARS_MAX = 4_000
 _TOKENS_MAX = 32_768
-"""Packets in view that take more are left behind: the conversation starts anew from a whole packet."""
+"""Maximum tokens of packets in view; beyond it, the conversation restarts from a whole packet."""
 _LATER_SHARE = 0.25
-"""Of the first packet's budget, what each later one may take. A first packet of half the size costs less and loses a
-fifth of what the labelled stores need (`benchmarks/cost`)."""
+"""Share of the first packet's budget for each later one. A first packet of half the size costs less and loses a fifth
+of what the labelled stores need (`benchmarks/cost`).
+"""
 _LATER_TOKENS_MIN = 256
 _SENT_MAX = 16_384
 
 
 class Place(NamedTuple):
-    """A question of a list: which message it is, what it asks, and a digest of the list up to it."""
+    """A question of a list: its index, its text, and a digest of the list up to it."""
 
     at: int
     text: str
@@ -52,7 +53,7 @@ class Place(NamedTuple):
 
 
 def places_of(messages: Sequence[Any]) -> list[Place]:
-    """The user's messages that say something, in order. The caller's own prompts are no part of the conversation."""
+    """The user's non-empty messages, in order. The caller's own prompts are not part of the conversation."""
     plain = plain_messages(messages)
     unmade = unmade_calls(plain)
     found: dict[int, Place] = {}
@@ -72,19 +73,19 @@ def _after(rolling: str, mark: str) -> str:
 
 
 class SentPacket(NamedTuple):
-    """A packet that a question was given."""
+    """A packet that was sent with a question."""
 
     build_id: str
     text: str
     tokens: int
     in_view: tuple[str, ...] | None
-    """The builds in view then; None if the packet was composed to stand elsewhere."""
+    """Builds in view at the time; None if the packet was composed for another place."""
 
 
 class SentPackets:
-    """Which packet a question was given, in many sessions; the longest unused goes first. Thread-safe.
+    """Packets by question, for many sessions, evicting the least recently used. Thread-safe.
 
-    While tools are asked, a question is sent again and again with more behind it, and keeps its packet.
+    During tool calls a question is sent repeatedly with more messages after it, and keeps its packet.
     """
 
     def __init__(self, count_max: int = _SENT_MAX) -> None:
@@ -93,7 +94,7 @@ class SentPackets:
         self._lock = threading.Lock()
 
     def is_known(self, key: tuple[str, ...]) -> bool:
-        """Was this looked up before, whether a packet was found or not?"""
+        """True if this was looked up before, whether or not a packet was found."""
         with self._lock:
             return key in self._held
 
@@ -102,7 +103,7 @@ class SentPackets:
             return self._held.get(key)
 
     def keep(self, key: tuple[str, ...], build: Build | None) -> None:
-        """Keep the build that was given there; None if there was none."""
+        """Store the build sent there; None if there was none."""
         in_view = None if build is None else build.request.in_view
         chain = None if in_view is None else tuple(in_view)
         sent = None if build is None else SentPacket(build.id, build.text, build.tokens, chain)
@@ -114,14 +115,14 @@ class SentPackets:
 
 
 class InView(NamedTuple):
-    """The packet for a list's last question, and what is put before which message: this one and the earlier ones."""
+    """The packet for a list's last question, and all packets with the messages they precede."""
 
     build: Build
     texts: tuple[tuple[int, str], ...]
 
 
 class PacketsInView:
-    """Composes for the questions of one session, beside the packets that are still in view."""
+    """Composes for the questions of one session, given the packets that are still in view."""
 
     def __init__(self, mem: Memory, run: Run, sent: SentPackets, max_tokens: int | None) -> None:
         self._mem = mem
@@ -130,9 +131,9 @@ class PacketsInView:
         self._max_tokens = mem.policy.compose.max_tokens if max_tokens is None else max_tokens
 
     def compose(self, messages: Sequence[Any], left_out: dict[str, Any], holds: Callable[[int], bool]) -> InView | None:
-        """Compose for the last question; None if the list asks nothing in words, or cannot hold a packet there.
+        """Compose for the last question; None if the list has no question in words, or cannot hold a packet there.
 
-        `holds` says whether a packet can be put before a message of the list.
+        `holds` returns whether a packet can be put before a message of the list.
         """
         places = places_of(messages)
         if not places or not holds(places[-1].at):
@@ -142,7 +143,7 @@ class PacketsInView:
         own = self._sent.find(self._key(asked))
         if (
             own is not None and own.in_view is not None and asked.at < len(messages) - 1
-        ):  # tools were asked since: the question keeps its packet
+        ):  # only tools were called since: the question keeps its packet
             build = self._replayed(own, view)
             if build is not None:
                 return _placed(build, view, asked)
@@ -162,7 +163,7 @@ class PacketsInView:
         return min(self._max_tokens, max(_LATER_TOKENS_MIN, int(self._max_tokens * _LATER_SHARE)))
 
     def _in_view(self, earlier: Sequence[Place]) -> list[tuple[Place, SentPacket]]:
-        """The packets that may be put back, by their places, oldest first."""
+        """Packets that may be put back, by place, oldest first."""
         if not earlier:
             return []
         if not self._sent.is_known(self._key(earlier[-1])):
@@ -177,7 +178,7 @@ class PacketsInView:
         return view if sum(each.tokens for _, each in view) <= _TOKENS_MAX else []
 
     def _replayed(self, own: SentPacket, view: Sequence[tuple[Place, SentPacket]]) -> Build | None:
-        """The build that a question was given, if nothing of it or of what it stands beside was forgotten."""
+        """The build sent with a question, if nothing in it or in the packets before it was forgotten."""
         try:
             for _, each in view:
                 self._replay(each.build_id)
@@ -193,7 +194,7 @@ class PacketsInView:
         return scope.tenant_id, scope.user_id, scope.session_id, place.digest
 
     def _read_store(self, earlier: Sequence[Place]) -> None:
-        """Find what another process put at these places: each answer of the session names its build."""
+        """Find packets that another process put at these places: each answer of the session names its build."""
         scope = self._run.scope
         entries = list(
             self._mem.ledger.entries(user_id=scope.user_id, session_id=scope.session_id, tenant_id=scope.tenant_id)
@@ -224,7 +225,7 @@ def _builds_by_place(entries: Sequence[Any], read: Callable[[str], str]) -> dict
 
 
 def _placed(build: Build, view: Iterable[tuple[Place, SentPacket]], asked: Place) -> InView:
-    """What is put where: the packets that may stay, and the new one."""
+    """The placed packets: those that stay, and the new one."""
     alive = set(build.request.in_view or ())
     texts = [(place.at, each.text) for place, each in view if each.build_id in alive]
     if build.text:

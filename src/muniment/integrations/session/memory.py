@@ -1,9 +1,9 @@
-"""What an integration needs of memory, for one session of one user: record, compose, search, remember, forget.
+"""Memory for integrations, for one session of one user: record, compose, search, remember, forget.
 
-It goes through the public face alone, so that a store behind `muniment.connect(…)` serves as well as one on disk. What
-stands around a model's call (`record`, `compose`, `prepare`) fails as it was told to: open, with a warning and without
-memory, or closed, with the typed error. What somebody asked for in words (`search`, `remember`, `forget`) always says
-what went wrong. It never changes a message, and puts no packet anywhere: where it stands is for the framework to say.
+All access is through the public face, so that a store behind `muniment.connect(…)` works as well as one on disk. Calls
+around a model's call (`record`, `compose`, `prepare`) fail as configured: open, with a warning and without memory, or
+closed, with the typed error. Explicit requests (`search`, `remember`, `forget`) always raise. It never changes a
+message and inserts no packet: the framework's integration decides where it goes.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ _T = TypeVar("_T")
 
 
 def store_of(mem: Memory | AsyncMemory) -> Memory:
-    """The store itself: memory's part of an async call is one piece of work in a thread."""
+    """The sync store: memory's part of an async call runs as one piece of work in a thread."""
     store: Any = getattr(mem, "_sync", mem)
     return cast("Memory", store)
 
 
 def check_max_tokens(max_tokens: int | None) -> None:
-    """Say at once what every packet would fail on. None is what the policy has."""
+    """Raise now for a limit on which every packet would fail. None uses the policy's."""
     from muniment.packets.builds import TOKENS_MAX, TOKENS_MIN
 
     if max_tokens is not None and (type(max_tokens) is not int or not TOKENS_MIN <= max_tokens <= TOKENS_MAX):
@@ -60,7 +60,7 @@ def check_max_tokens(max_tokens: int | None) -> None:
 
 
 class Failing:
-    """Open: a warning without content, and the call goes on. Closed: the error. What it yields are the codes."""
+    """Open: log a warning without content and continue. Closed: raise the error. Yields the error codes."""
 
     def __init__(
         self, what: str, *, is_open: bool, failures: list[str] | None = None, log: logging.Logger = _LOG
@@ -83,10 +83,10 @@ class Failing:
 
 
 class SessionMemory:
-    """One session of one user, as a framework's agent has it. Thread-safe.
+    """One session of one user for a framework's agent. Thread-safe.
 
-    Messages are in the form of an API: Chat Completions, Responses or Anthropic's. All handles on one session see the
-    same; without a `session_id` it is a new one.
+    Messages are in the form of an API: Chat Completions, Responses or Anthropic's. All handles on one session share its
+    state; without a `session_id` it is a new one.
     """
 
     def __init__(
@@ -102,8 +102,8 @@ class SessionMemory:
         on_error: Literal["open", "closed"] = "open",
         sent: SentPackets | None = None,
     ) -> None:
-        """`run_id` is for integrations that take the same run up again; `sent` for those whose handles live for one
-        call, so that they know from one to the next which packet a question was given.
+        """Takes `run_id` for integrations that resume the same run, and `sent` for those whose handles live for one
+        call, so that sent packets are known from one to the next.
         """
         if on_error not in ("open", "closed"):
             raise InvalidInput("on_error should be 'open' or 'closed'", path="$.on_error")
@@ -112,7 +112,7 @@ class SessionMemory:
         named = {"user_id": user_id, "session_id": session_id, "agent_id": agent_id, "tenant_id": tenant_id}
         self._names: dict[str, Any] = {**named, "run_id": run_id}
         given = {key: value for key, value in self._names.items() if value is not None}
-        scope_given({"session_id": "unsaid", "run_id": "unsaid", **given})  # what is wrong with it is said now
+        scope_given({"session_id": "unsaid", "run_id": "unsaid", **given})  # report invalid names now
         self.mem = store_of(mem)
         self._max_tokens = max_tokens
         self._is_open = on_error == "open"
@@ -122,7 +122,7 @@ class SessionMemory:
 
     @property
     def run(self) -> Run:
-        """The run that writes it: with `extract`, `verify` and all that this class leaves out."""
+        """The underlying run, with `extract`, `verify` and everything else this class leaves out."""
         with self._lock:
             if self._run is None:
                 self._run = self.mem.run(**self._names)
@@ -130,15 +130,15 @@ class SessionMemory:
 
     @property
     def aio(self) -> AsyncSessionMemory:
-        """The same with `await`."""
+        """An async handle on this session."""
         return AsyncSessionMemory(self)
 
     # -- around a model's call ----------------------------------------------------------------------------------
 
     def prepare(self, messages: Sequence[Any]) -> Build | None:
-        """Before a model is asked: record what of the list is new, and compose for its last question, without what the
-        list says itself. None where memory failed and that is left open; a build whose text is empty where it holds
-        nothing.
+        """Before a model call: record the new messages of the list, and compose for its last question, leaving out
+        anything in the list itself. Returns None if memory failed and the failure is open; a build with an empty
+        text if memory holds nothing else.
         """
         with Failing("its messages were not recorded", is_open=self._is_open):
             written = self.record_all(without_echoes(messages))
@@ -154,12 +154,12 @@ class SessionMemory:
         ids: Sequence[str] | None = None,
         build: Build | str | None = None,
     ) -> list[LedgerEntry]:
-        """Record messages, each once, and say what was written.
+        """Record messages, each once, and return what was written.
 
-        Without `ids`, the list is the conversation as the framework holds it: whole, cut in front, summed up or edited;
-        `answer` is what a model said to it, where the list does not hold that, and `build` what the model was told.
-        With `ids`, these messages are what is new, and one that was handed over before under its id is not written
-        again. A session is recorded in one of the two ways: neither looks for what the other wrote.
+        Without `ids`, the list is the conversation as the framework holds it: whole, cut in front, summarised or
+        edited; `answer` is the model's answer to it, if the list does not contain it, and `build` the packet of that
+        answer. With `ids`, these messages are new, and one passed before under its id is not written again. Use one of
+        the two ways per session: neither looks for messages written by the other.
         """
         with Failing("messages were not recorded", is_open=self._is_open):
             if ids is None and not answer:
@@ -171,10 +171,10 @@ class SessionMemory:
         return []
 
     def compose(self, sent: Sequence[Any] = (), *, query: str | None = None) -> Build | None:
-        """A packet beside what the framework sends itself, which it does not tell again: messages, or bare texts.
+        """Compose a packet that leaves out what the framework sends itself: messages, or plain texts.
 
-        It is for `query`, or for what the user asked last in the messages; of a question that only tools were asked
-        about since, the packet it had. What of the session is no longer sent may stand in it.
+        It is for `query`, or for the user's last question in the messages; if only tools were called since that
+        question, its packet is reused. Parts of the session that are no longer sent may be included.
         """
         texts = [each for each in sent if isinstance(each, str)]
         messages = [each for each in sent if not isinstance(each, str)]
@@ -186,13 +186,11 @@ class SessionMemory:
     def record_all(
         self, messages: Sequence[Any], build: Build | str | None = None, *, goes_on_from: str | None = None
     ) -> Written:
-        """Record what of a list is new; also what a packet beside it leaves out. Raises where it cannot."""
+        """Record the new messages of a list and return them, with what its packet leaves out. Raises on failure."""
         return record_list(self.mem, self.run, messages, build, goes_on_from=goes_on_from)
 
     def composed(self, messages: Sequence[Any], left: dict[str, Any], query: str | None = None) -> Build:
-        """The packet for what is asked; the one that the question was given, where only tools were asked since. Raises
-        where there can be none.
-        """
+        """The packet for the question, or the existing one if only tools were called since. Raises on failure."""
         run, asked = self.run, asked_of(messages) or Asked(len(messages) - 1, "")
         text = asked.text if query is None else query
         key = (run.scope.tenant_id, run.scope.user_id, run.scope.run_id, str(asked.at), digest_of(text))
@@ -207,28 +205,28 @@ class SessionMemory:
     def composed_in_view(
         self, messages: Sequence[Any], left: dict[str, Any], holds: Callable[[int], bool]
     ) -> InView | None:
-        """The packet for what is asked, beside the packets that stay in the list where they were sent: what is put
-        before which message. None if the list asks nothing in words; `holds` says before which message a packet can
-        be put. Raises where there can be none.
+        """The packet for the question, given the packets that stay in the list where they were sent, with the messages
+        they precede. None if the list has no question in words; `holds` returns whether a packet can be put before a
+        message. Raises on failure.
         """
         return PacketsInView(self.mem, self.run, self._sent, self._max_tokens).compose(messages, left, holds)
 
     # -- what is asked for in words -----------------------------------------------------------------------------
 
     def search(self, query: str, *, k: int = 10, min_score: float | None = None) -> list[Hit]:
-        """What this user said in any session, and the facts that stand, best first, with ids and scores."""
+        """Search the user's sessions and current facts, best first, with ids and scores."""
         return self.run.search(query, k=k, min_score=min_score)
 
     def remember(self, key: str, value: JsonValue, *, sources: Iterable[str] = (), quote: str | None = None) -> Fact:
-        """A fact on evidence: the events that say it, and the words in one of them."""
+        """Assert a fact on evidence: the events that state it, and a quote from one of them."""
         return self.run.remember(key, value, sources=sources, quote=quote)
 
     def propose(self, key: str, value: JsonValue, *, sources: Iterable[str], quote: str | None = None) -> Candidate:
-        """The same as a proposal, for a model: policy decides whether it stands, waits or is declined."""
+        """Propose a fact for a model: policy decides whether it is accepted, waits or is declined."""
         return self.run.propose(key, value, sources=sources, quote=quote)
 
     def forget(self, id: str) -> Receipt:
-        """Erase one event or fact of this user, by the id of a hit, with all that was derived from it."""
+        """Erase one event or fact of this user, by the id of a hit, with everything derived from it."""
         scope = self.run.scope
         try:
             return self.mem.forget(event=id, user_id=scope.user_id, tenant_id=scope.tenant_id)
@@ -236,7 +234,7 @@ class SessionMemory:
             return self.mem.forget(fact=id, user_id=scope.user_id, tenant_id=scope.tenant_id)
 
     def forget_session(self) -> Receipt:
-        """Erase everything of this session, with all that was derived from it."""
+        """Erase everything of this session, with everything derived from it."""
         scope = self.run.scope
         return self.mem.forget(session=scope.session_id, user_id=scope.user_id, tenant_id=scope.tenant_id)
 
@@ -256,7 +254,7 @@ def _awaited(
 
 
 class AsyncSessionMemory:
-    """The same with `await`: each call runs its sync twin in a thread."""
+    """`SessionMemory` with `await`: each call runs its sync counterpart in a thread."""
 
     def __init__(self, sync: SessionMemory) -> None:
         self.sync = sync

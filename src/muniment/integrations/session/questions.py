@@ -1,4 +1,4 @@
-"""What is asked in a list of messages."""
+"""Find the question in a list of messages."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from muniment.store.messages import read_content
 __all__ = ["Asked", "asked_of"]
 
 _QUERY_CHARS_MAX = 4_000
-"""Of a longer message the end is asked about: what was pasted comes before the question."""
+"""Of a longer message only the end is the query: pasted text comes before the question."""
 
 
 class Asked(NamedTuple):
-    """The last user message of a list that says something: its place, and the text that is asked about."""
+    """The last non-empty user message of a list: its index, and the text of the query."""
 
     at: int
     text: str
 
 
 def asked_of(messages: Sequence[Any]) -> Asked | None:
-    """What is asked: of Anthropic's user messages, some hold results of tools alone."""
+    """Find the question, skipping Anthropic's user messages that only hold tool results."""
     plain = plain_messages(messages)
     for at in reversed(range(len(plain))):
         if plain[at].get("role") == "user" and (text := read_content(plain[at].get("content"), "$").text):

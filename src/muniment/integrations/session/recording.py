@@ -1,7 +1,7 @@
-"""Messages into a session, each once: of a list that has grown, was cut or edited, and of single ones under their ids.
+"""Record messages in a session, each once: from a list that has grown, was cut or edited, or singly by id.
 
-A list is the conversation as its framework holds it. Where it begins with what was recorded, what follows is new; where
-it does not, it is laid beside the session. Messages with ids of their own are new unless their id is known.
+A list is the conversation as its framework holds it. If it begins with the recorded session, the rest is new; otherwise
+it is aligned with the session. Messages with ids are new unless their id is known.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 __all__ = ["Written", "event_texts", "record_answer", "record_list", "record_named"]
 
 _OTHERWISE = (MessagesDiffer, IdempotencyMismatch, InvalidInput)
-"""What says that a list does not go on from what was recorded: it was edited; another call took the place meanwhile; or
-it was cut, so that a result stands without its call.
+"""Errors that mean a list does not continue the recorded session: it was edited; a concurrent call was recorded first;
+or it was cut, so that a result lacks its call.
 """
 
 
 class Written(NamedTuple):
-    """What was new, and what a packet beside the list leaves out, since the list says it: arguments of `compose`."""
+    """The new entries, and the arguments of `compose` that leave out what the list contains."""
 
     entries: list[LedgerEntry]
     left_out: dict[str, Any]
@@ -53,8 +53,8 @@ def record_list(
     *,
     goes_on_from: str | None = None,
 ) -> Written:
-    """Write what is new of a list, its last answer with the build it was given. With `goes_on_from`, the list is only
-    what comes after what a server holds.
+    """Write the new messages of a list, its last answer with its build. With `goes_on_from`, the list only follows
+    messages that a server holds.
     """
     if goes_on_from is None:
         try:
@@ -62,7 +62,7 @@ def record_list(
         except _OTHERWISE:
             pass
     aligned, entries = _record_new(mem, run, messages, (), build, goes_on_from=goes_on_from)
-    if goes_on_from is not None:  # the server adds what it holds, which is the whole session
+    if goes_on_from is not None:  # the server adds its messages, which are the whole session
         return Written(entries, {"exclude_session": True})
     return Written(entries, {"exclude": [*aligned.known_ids, *(entry.id for entry in entries)]})
 
@@ -76,11 +76,11 @@ def record_answer(
     *,
     goes_on_from: str | None = None,
 ) -> list[LedgerEntry]:
-    """Write what was answered to a list, with the build it was given."""
+    """Write the answer to a list, with its build."""
     if goes_on_from is None:
         try:
             return run.record([*messages, *answer], build=build)
-        except _OTHERWISE:  # asked again, or after an edit
+        except _OTHERWISE:  # repeated, or after an edit
             pass
     return _record_new(mem, run, messages, answer, build, goes_on_from=goes_on_from)[1]
 
@@ -88,8 +88,8 @@ def record_answer(
 def record_named(
     mem: Memory, run: Run, messages: Sequence[Any], ids: Sequence[str], build: Build | str | None = None
 ) -> list[LedgerEntry]:
-    """Write messages under ids that their framework gave them: each once, whatever the number of times it is handed
-    over. The caller's own prompts are left out. Answered are the entries of all of them.
+    """Write messages under their framework's ids, each once however often it is passed. The caller's own prompts are
+    left out. Returns the entries of all of them.
     """
     plain = plain_messages(messages)
     if len(ids) != len(plain):
@@ -105,14 +105,14 @@ def record_named(
 
 
 def event_texts(messages: Sequence[Any]) -> list[str]:
-    """What a list says, text by text, as it is recorded."""
+    """The texts of a list, as they are recorded."""
     plain = plain_messages(messages)
     return [each.event["content"] for each in read_messages([*unmade_calls(plain), *plain])]
 
 
 def _read(mem: Memory, run: Run, plain: Sequence[Mapping[str, Any]]) -> list[MessageEvent]:
-    """The events of a stretch of the conversation. A call that was made before it is found in the session; one that was
-    never recorded has the name that its result bears.
+    """Read a stretch of the conversation as events. Earlier calls are looked up in the session; one that was never
+    recorded gets the name in its result.
     """
     unmade = unmade_calls(plain)
     if unmade:
@@ -136,7 +136,7 @@ def _record_new(
     *,
     goes_on_from: str | None = None,
 ) -> tuple[Aligned, list[LedgerEntry]]:
-    """Write what the session does not hold yet; with an answer, that alone. What is known, and what was written."""
+    """Write messages the session lacks or, with an answer, only that; return the alignment and the entries written."""
     known = _known(mem, run)
     plain = plain_messages([*messages, *answer])
     before = missing_calls(known, plain)
@@ -145,10 +145,10 @@ def _record_new(
         first = len(before) + len(messages)
         said = [each for each in events if each.at >= first]
         asked = [each for each in events if each.at < first and not each.is_prompt][-1:]
-        new = Aligned([], [] if ends_with(known, [*asked, *said]) else said)  # asked once more, answered the same
+        new = Aligned([], [] if ends_with(known, [*asked, *said]) else said)  # the same question and answer, repeated
     elif goes_on_from is not None:
         sent = [each for each in events if each.at >= len(before)]
-        new = Aligned([], [] if ends_with(known, sent) else sent)  # sent again after a failure
+        new = Aligned([], [] if ends_with(known, sent) else sent)  # resent after a failure
     else:
         new = align(known, [each for each in events if each.at >= len(before)])
     prompts = [plain[each.at - len(before)] for each in events if each.at >= len(before) and each.is_prompt]
@@ -160,7 +160,7 @@ def _record_new(
 
 
 def _drafts(turns: Sequence[MessageEvent], after: str | None, events: Sequence[MessageEvent]) -> list[dict[str, Any]]:
-    """Events to write. The same list sent twice side by side is written once: the key is what leads to each event."""
+    """Events to write. A key made from the preceding events ensures that a list sent twice at once is written once."""
     drafts = []
     for turn in turns:
         led_by = [after, *(each.event for each in events if each.at <= turn.at), turn.event]
@@ -169,7 +169,7 @@ def _drafts(turns: Sequence[MessageEvent], after: str | None, events: Sequence[M
 
 
 def _with_build(drafts: Iterable[dict[str, Any]], build: Build | str | None) -> list[dict[str, Any]]:
-    """The events, the last answer among them with the build it was given."""
+    """The events, with the build set on the last answer."""
     found = list(drafts)
     said = [draft for draft in found if draft["role"] == "assistant"]
     if said and build is not None:

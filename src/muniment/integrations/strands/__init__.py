@@ -6,8 +6,8 @@
         session_manager=MunimentSessionManager("chat-1", mem, user_id="ana"),
     )
 
-Each works without the others. Where a plugin and a session manager serve the same session, the manager records and the
-plugin tells. `MunimentMemoryStore` is for those who use Strands' own `MemoryManager`.
+Each works without the others. If a plugin and a session manager serve the same session, the manager records and the
+plugin adds packets. `MunimentMemoryStore` is for use with Strands' own `MemoryManager`.
 
 Read in this order: `messages` (a message of Strands in the form of an API), `plugin`, `sessions`, `stores`.
 

@@ -1,6 +1,6 @@
-"""Messages of Strands, which have the form of Bedrock's API, in that of Chat Completions, which the seam reads.
+"""Convert Strands' messages, in the form of Bedrock's API, to Chat Completions, which `session` reads.
 
-Texts, calls of tools and their results are told; images, reasoning and cache points are not. It imports nothing of
+Texts, tool calls and their results are converted; images, reasoning and cache points are not. It imports nothing of
 Strands: its messages are dictionaries.
 """
 
@@ -15,36 +15,36 @@ __all__ = ["Plain", "call_names", "plain", "result_text", "results_of", "text_of
 
 
 class Plain(NamedTuple):
-    """Messages in the form of an API, and at which place of Strands' list each stands: results are single there."""
+    """Messages in the form of an API, each with its index in Strands' list: results are separate messages here."""
 
     messages: list[dict[str, Any]]
     at: list[int]
 
 
 def plain(messages: Iterable[Mapping[str, Any]], names: Mapping[str, str]) -> Plain:
-    """Messages in the form of an API; `names` are those of the tools that were called, by the call."""
+    """Convert messages; `names` gives the tool of each call."""
     found = [(at, told) for at, message in enumerate(messages) for told in _told(message, names)]
     return Plain([told for _, told in found], [at for at, _ in found])
 
 
 def call_names(messages: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Which tool each call was for."""
+    """The tool of each call."""
     calls = (block["toolUse"] for message in messages for block in message["content"] if "toolUse" in block)
     return {call["toolUseId"]: call["name"] for call in calls}
 
 
 def text_of(message: Mapping[str, Any]) -> str:
-    """What a message says in words, one text below the other."""
+    """Text of a message, one block below the other."""
     return "\n".join(block["text"] for block in message["content"] if block.get("text"))
 
 
 def results_of(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The results of tools that a message brings."""
+    """The tool results in a message."""
     return [block["toolResult"] for block in message["content"] if "toolResult" in block]
 
 
 def result_text(result: Mapping[str, Any]) -> str:
-    """What a tool answered: texts, and JSON as text, one below the other; of anything else, whether it went well."""
+    """Text of a tool's result: texts, and JSON as text, one below the other; for anything else, its status."""
     parts = result.get("content", ())
     texts = [canonical_text(part["json"]) if "json" in part else str(part.get("text") or "") for part in parts]
     return "\n".join(text for text in texts if text) or f"({result.get('status', 'success')})"

@@ -1,8 +1,8 @@
-"""A plugin of Strands: each question is sent with what memory has for it, and what was said is recorded.
+"""A plugin of Strands: adds a packet to each question, and records the conversation.
 
-The packet is a block of its own at the end of the question's message, as Strands has it for what differs from call to
-call: its providers keep such blocks out of their caches. While tools are asked it stays where it was and as it was. It
-is in the request alone: no history keeps it. It leaves out what the request says itself, and tells what was cut.
+The packet is a separate block at the end of the question's message, Strands' place for parts that differ from call to
+call: its providers keep such blocks out of their caches. During tool calls it stays unchanged in its place. It is only
+in the request: no history stores it. It leaves out anything in the request itself, and covers what was cut.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ class MunimentPlugin(Plugin):
         forget_tool: bool = False,
         on_error: Literal["open", "closed"] = "open",
     ) -> None:
-        """`tools=False` gives the model none; `forget_tool=True` lets it erase what its user wants gone."""
+        """Takes `tools=False` to give the model no tools, and `forget_tool=True` to let it erase memories at its user's
+        request.
+        """
         super().__init__()
         self.memory = SessionMemory(
             mem,
@@ -74,7 +76,7 @@ class MunimentPlugin(Plugin):
 
     @property
     def last_build(self) -> Build | None:
-        """What the model was told last, over all agents that have this plugin."""
+        """The last packet of a model, over all agents with this plugin."""
         return next(reversed(list(self._builds.values())), None)
 
     def init_agent(self, agent: Agent) -> None:
@@ -103,7 +105,7 @@ class MunimentPlugin(Plugin):
         return context.replace(messages=messages, dynamic_trailing_blocks=trailing)
 
     async def _record(self, event: MessageAddedEvent) -> None:
-        """Each message once, under the id that Strands gave it."""
+        """Record a message once, under the id that Strands gave it."""
         if self._manager(event.agent) is None:
             message: Any = event.message
             said = plain([message], call_names(event.agent.messages))
@@ -112,7 +114,7 @@ class MunimentPlugin(Plugin):
             await self.memory.aio.record(said.messages, ids=ids, build=build)
 
     def _manager(self, agent: Any) -> MunimentSessionManager | None:
-        """The agent's session manager, where it records this very session."""
+        """The agent's session manager, if it records this very session."""
         manager = getattr(agent, "_session_manager", None)
         is_same = isinstance(manager, MunimentSessionManager) and manager.records(self.memory)
         return manager if is_same else None

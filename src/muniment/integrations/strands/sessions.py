@@ -1,8 +1,7 @@
-"""A session manager of Strands: an agent's messages and state, kept in the ledger and restored from it.
+"""A session manager of Strands: an agent's messages and state, stored in the ledger and restored from it.
 
-Each message is an event of its own, so that recall finds it and it can be forgotten; a conversation that is restored
-then says so in its place. The agent's state stands beside them, the latest as it is. Where a guardrail redacts a
-message, what it said before is erased.
+Each message is a separate event, so that recall finds it and it can be forgotten; a restored conversation has a note in
+its place. Of the agent's state, the latest version counts. If a guardrail redacts a message, the original is erased.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _NAME = "strands"
 
 
 class MunimentSessionManager(RepositorySessionManager):
-    """For `Agent(session_manager=…)`: one session of one user; an agent that is made with it again goes on with it."""
+    """For `Agent(session_manager=…)`: one session of one user, continued by any agent created with it."""
 
     def __init__(
         self,
@@ -54,21 +53,21 @@ class MunimentSessionManager(RepositorySessionManager):
 
     @property
     def memory(self) -> SessionMemory:
-        """The memory of this session: with `search`, `compose`, `forget` and the like."""
+        """The memory of this session, with `search`, `compose`, `forget` and the like."""
         return self._repository.transcript.memory
 
     def records(self, memory: SessionMemory) -> bool:
-        """Is this the session that is meant?"""
+        """True if this manager records that session."""
         own, other = self.memory.run.scope, memory.run.scope
         named = ("tenant_id", "user_id", "session_id")
         return memory.mem is self.memory.mem and all(getattr(own, each) == getattr(other, each) for each in named)
 
     def told(self, agent_id: str, build_id: str) -> None:
-        """What this agent's next answer was given."""
+        """Note the packet of this agent's next answer."""
         self._repository.builds[agent_id] = build_id
 
 
-class _Repository(SessionRepository):  # it is made for one session, whose id it is told again with each call
+class _Repository(SessionRepository):  # made for one session, whose id each call repeats
     """One session as lines of a transcript: the session, states of agents, messages."""
 
     def __init__(self, transcript: Transcript) -> None:
@@ -100,7 +99,7 @@ class _Repository(SessionRepository):  # it is made for one session, whose id it
         return next((each for each in found if each.message_id == message_id), None)
 
     def update_message(self, session_id: str, agent_id: str, session_message: SessionMessage, **_: Any) -> None:  # noqa: ARG002
-        """What stood in its place before is erased: a message is changed where nobody is to read it any more."""
+        """Replace a message and erase the original, as messages change when nobody should read them any more."""
         memory, at = self.transcript.memory, session_message.message_id
         for entry_id, item in self._items("message"):
             if item["agent_id"] == agent_id and item["message_id"] == at:
@@ -116,7 +115,7 @@ class _Repository(SessionRepository):  # it is made for one session, whose id it
         offset: int = 0,
         **_: Any,
     ) -> list[SessionMessage]:
-        """The messages by their places. Where one was forgotten, that is said: models want both sides in turn."""
+        """The messages in order, with a note in place of a forgotten one: models need alternating roles."""
         held = {item["message_id"]: item for _, item in self._items("message") if item["agent_id"] == agent_id}
         found: list[SessionMessage] = []
         for at in reversed(range(1 + max(held, default=-1))):
@@ -124,7 +123,7 @@ class _Repository(SessionRepository):  # it is made for one session, whose id it
         return found[::-1][offset:][:limit]
 
     def _line(self, agent_id: str, kept: SessionMessage) -> Line:
-        """A message as an event. Of a single text, the event holds the text and the item the rest."""
+        """A message as an event. If it is a single text, the event holds the text and the item the rest."""
         dumped = kept.to_dict()
         message = kept.to_message()
         self._calls |= call_names([message])
@@ -154,7 +153,7 @@ class _Repository(SessionRepository):  # it is made for one session, whose id it
 
 
 def _message(item: Mapping[str, Any]) -> SessionMessage:
-    """The message as it was given."""
+    """Rebuild the message from its item."""
     dumped = dict(item["message"])
     if "text" in item:
         dumped["message"] = {**dumped["message"], "content": [{"text": item["text"]}]}
@@ -162,6 +161,6 @@ def _message(item: Mapping[str, Any]) -> SessionMessage:
 
 
 def _forgotten(at: int, before: SessionMessage) -> SessionMessage:
-    """What stands in the place of a message that was forgotten."""
+    """The note in place of a forgotten message."""
     role: Any = "assistant" if before.to_message()["role"] == "user" else "user"
     return SessionMessage({"role": role, "content": [{"text": "(forgotten)"}]}, at)

@@ -1,7 +1,7 @@
-"""A memory store for Strands' own `MemoryManager`: what users said, found and cited.
+"""A memory store for Strands' own `MemoryManager`: users' messages, found and cited.
 
-The manager decides when it is searched and where the results stand; it hands over each message after an invocation, and
-nothing is distilled by a model. A search leaves out the session that is under way, which the agent sends by itself.
+The manager decides when it is searched and where the results go; it passes each message after an invocation, and no
+model distils anything. A search leaves out the running session, which the agent sends itself.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["MunimentMemoryStore"]
 
 
 class MunimentMemoryStore(MemoryStore):
-    """For `MemoryManager(stores=[…])`: one session of one user. Its writes and searches raise what went wrong."""
+    """For `MemoryManager(stores=[…])`: one session of one user. Writes and searches raise their errors."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class MunimentMemoryStore(MemoryStore):
         self._agents = 0
 
     async def initialize(self) -> None:
-        """An agent begins. Its messages are numbered anew."""
+        """Start an agent, whose messages are numbered anew."""
         self._agents += 1
 
     async def search(self, query: str, options: SearchOptions | None = None) -> list[MemoryEntry]:
@@ -67,7 +67,7 @@ class MunimentMemoryStore(MemoryStore):
         return await asyncio.to_thread(self._found, query, wanted)
 
     async def add(self, content: str, metadata: dict[str, Any] | None = None) -> str:
-        """What an agent notes: said by it, and once however often it is handed over. Answers the id of the event."""
+        """Add an agent's note, once however often it is passed. Returns the id of the event."""
         return await asyncio.to_thread(self._noted, content, metadata)
 
     async def add_messages(self, messages: Sequence[Any], context: AddMessagesContext | None = None) -> None:

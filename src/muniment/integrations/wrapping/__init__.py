@@ -2,15 +2,14 @@
 
     client = muniment.wrap(OpenAI(), mem, user_id="ana", session_id="s1")
     answer = client.chat.completions.create(model="…", messages=messages)      # the client's own answer
-    answer.muniment_build_id, client.last_build                                # what the model was told
+    answer.muniment_build_id, client.last_build                                # the packet
 
-Each call records what of the caller's list is new, composes for its last question, sends the packet behind the caller's
-own system prompt, and records the answer with the build it was given. It needs neither package to be imported.
+Each call records the new messages of the caller's list, composes for its last question, sends the packet with that
+question, and records the answer with its build. It imports neither package.
 
-Read in this order: `dialects` (where each API has its list, its system prompt and its answer), `answers` (an answer
-put together while it streams), `placing` (where a packet goes), `conversation` (what one call does with memory, through
-`integrations.session`), `streams` and `clients` (the client's own objects, followed and passed through). The first
-three decide and touch nothing.
+Read in this order: `dialects` (each API's message list, system prompt and answer), `answers` (assembling streamed
+answers), `placing` (where a packet goes), `conversation` (memory's part of one call, through `integrations.session`),
+`streams` and `clients` (observing and passing through the client's own objects). The first three are free of I/O.
 """
 
 from muniment.integrations.wrapping.clients import WrappedClient, wrap

@@ -1,7 +1,7 @@
-"""Answers put together while they stream: event by event, for each API, into the messages that `run.record` takes.
+"""Assemble streamed answers event by event, for each API, into the messages that `run.record` takes.
 
-An answer of which the stream broke off keeps the text that came, and the calls that came whole. Events are objects of a
-client, or the plain data that a server sent: what is of no shape that is known is passed over, never an error.
+An interrupted answer keeps the text that came, and the calls that came whole. Events are a client's objects, or the
+plain data that a server sent; unknown shapes are skipped, never an error.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ __all__ = [
 
 
 def part_of(held: Any, name: str, default: Any = None) -> Any:
-    """A part of what was answered, whether a client made an object of it or not."""
+    """Get a field of an answer's part, whether it is an object or plain data."""
     return held.get(name, default) if isinstance(held, Mapping) else getattr(held, name, default)
 
 
 def list_of(held: Any, name: str) -> Sequence[Any]:
-    """A list in what was answered; empty where there is none, or something else in its place."""
+    """Get a list field of an answer; empty if it is missing or not a list."""
     found = part_of(held, name)
     return found if isinstance(found, list | tuple) else ()
 
 
 def is_message(held: Any) -> bool:
-    """Whether a part of an answer is an object, a client's or plain."""
+    """True if a part of an answer is an object, a client's or plain."""
     return isinstance(held, Mapping) or hasattr(held, "model_dump") or hasattr(held, "__dict__")
 
 
 def _place(held: Any, name: str) -> int:
-    """The number of a part among others."""
+    """The index of a part."""
     found = part_of(held, name)
     return found if type(found) is int else 0
 
 
 def plain_of(held: Any) -> Any:
-    """A part of an answer as it is recorded: an object that cannot say so itself, by its attributes."""
+    """A part of an answer in plain form for recording; an object without its own conversion gives its attributes."""
     if isinstance(held, list | tuple):
         return [plain_of(each) for each in held]
     if isinstance(held, Mapping):
@@ -58,20 +58,22 @@ def plain_of(held: Any) -> Any:
 
 
 class AnswerReader(Protocol):
-    """Takes the events of one stream."""
+    """Reads the events of one stream."""
 
     is_whole: bool
-    """Did the server say that this is all?"""
+    """True if the server marked the answer as complete."""
 
     def take(self, event: Any) -> None:
-        """One event, as the client hands it to the caller."""
+        """Take one event, as the client passes it to the caller."""
 
     def messages(self) -> list[Any]:
-        """What has come so far."""
+        """The messages received so far."""
 
 
 class ChatReader:
-    """Chunks of Chat Completions, bare or in the events of the client's stream helper. The first choice alone."""
+    """Reads chunks of Chat Completions, bare or in the events of the client's stream helper. Only the first choice
+    counts.
+    """
 
     def __init__(self) -> None:
         self.is_whole = False
@@ -107,7 +109,7 @@ class ChatReader:
 
 
 class MessageReader:
-    """Events of Anthropic's Messages, bare or among those of the client's stream helper."""
+    """Reads events of Anthropic's Messages, bare or among those of the client's stream helper."""
 
     def __init__(self) -> None:
         self.is_whole = False
@@ -148,7 +150,7 @@ class MessageReader:
 
 
 class ResponseReader:
-    """Events of the Responses API: whole items as they are done, and the text of the one that was under way."""
+    """Reads events of the Responses API: whole items as they are completed, and the text of an interrupted one."""
 
     def __init__(self) -> None:
         self.is_whole = False
@@ -177,7 +179,7 @@ class ResponseReader:
 
 
 def _marked(message: dict[str, Any], reader: AnswerReader) -> dict[str, Any]:
-    """As the Responses API says it of its items, and `run.record` understands it of any message."""
+    """Mark an incomplete message with the Responses API's status, which `run.record` understands for any message."""
     return message if reader.is_whole else {**message, "status": "incomplete"}
 
 

@@ -1,4 +1,4 @@
-"""The wrapped client: the caller's own, with a memory behind the calls that ask a model. All else is the client's."""
+"""The wrapped client: the caller's own, with a memory for its model calls. Everything else is the client's."""
 
 from __future__ import annotations
 
@@ -44,30 +44,30 @@ def wrap(
     on_error: Literal["open", "closed"] = "open",
     extract: bool = False,
 ) -> WrappedClient:
-    """The client with a memory: OpenAI's, Anthropic's, or any that has the same calls, sync or async.
+    """Wrap a client with a memory: OpenAI's, Anthropic's, or any that has the same calls, sync or async.
 
     One wrapped client is one conversation.
 
     `chat.completions.create`, `responses.create` and `messages.create` (also `parse`, `stream` and `stream=True`)
-    record what of the list is new, put packets into it, send, and record the answer. They answer what the client
-    answers; its `muniment_build_id` names the build. All else is the client's own.
+    record the new messages of the list, insert packets, send, and record the answer. They return the client's own
+    answer; its `muniment_build_id` names the build. Everything else is the client's own.
 
-    The first question gets a packet of at most `max_tokens`; it stays before that question in every later
-    call. A later question gets what is new, in at most a quarter of that. So a provider's cache keeps the whole
-    prompt. `place="system"` puts a whole packet behind the system prompt instead, with every call.
+    The first question gets a packet of at most `max_tokens`, which stays before that question in every later call. A
+    later question gets a packet of new memories, of at most a quarter of that. So a provider's cache keeps the whole
+    prompt. `place="system"` instead puts a whole packet after the system prompt in every call.
 
-    With `extract` the client's own model, the one that the latest call named, proposes facts from what the user said:
-    in the background, checked against the words (`mem.store.extracted` says what that cost).
+    With `extract` the client's own model, the one in the latest call, proposes facts from the user's messages, in the
+    background and checked against the text (`mem.store.extracted` reports the cost).
 
-    `on_error="open"`: where memory fails, a warning is logged and the call goes on without it. `"closed"`: the error is
-    raised before anything is sent; where only the answer could not be recorded, `AnswerNotRecorded` carries it.
+    `on_error="open"`: if memory fails, a warning is logged and the call goes on without it. `"closed"`: the error is
+    raised before anything is sent; if only the answer could not be recorded, `AnswerNotRecorded` carries it.
     """
     dialects, is_async = _kind(client)
     if on_error not in ("open", "closed"):
         raise InvalidInput("on_error should be 'open' or 'closed'", path="$.on_error")
     whose = Whose(user_id, session_id, agent_id, tenant_id)
     given = {key: value for key, value in whose._asdict().items() if value is not None}
-    scope_given({"session_id": "unsaid", **given, "run_id": "unsaid"})  # what is wrong with it is said now
+    scope_given({"session_id": "unsaid", **given, "run_id": "unsaid"})  # report invalid names now
     store = store_of(mem)
     if store is not mem and not is_async:
         raise InvalidInput("a sync client takes a sync store", path="$.mem", hint="muniment.open(…), not muniment.aio")
@@ -83,8 +83,9 @@ def _as_is(run: Run) -> Run:
 
 
 class _Reader:
-    """The client's own model, which reads what the user said behind the calls. An async client is awaited in the loop
-    of its latest call, where its connections belong."""
+    """Extracts facts with the client's own model, in the background. An async client is awaited in the loop of its
+    latest call, where its connections belong.
+    """
 
     def __init__(self, client: Any, mem: Memory) -> None:
         from muniment.memory._extract_model import load_turn_model
@@ -95,17 +96,17 @@ class _Reader:
                 path="$.extract",
                 hint="a server reads in its upkeep, with the model of its own settings",
             )
-        load_turn_model(client, mem.policy.memory.extraction)  # what cannot be asked says so now
+        load_turn_model(client, mem.policy.memory.extraction)  # report an unsuitable client now
         self._client = client
         self._mem = mem
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def note_loop(self) -> None:
-        """The client is called in this loop."""
+        """Note the loop in which the client is called."""
         self._loop = asyncio.get_running_loop()
 
     def notice(self, scope: Scope, model: str) -> None:
-        """The user said something in this session; a call named this model."""
+        """Note that the user spoke in this session, and the model of the call."""
         from muniment.memory._extract_model import load_turn_model
 
         policy = self._mem.policy.memory.extraction
@@ -127,8 +128,9 @@ async def _finish(answer: Awaitable[Any]) -> Any:
 
 
 def _kind(client: Any) -> tuple[Mapping[tuple[str, ...], Dialect], bool]:
-    """The places on a client whose calls ask a model, and whether these are awaited. The clients of both packages are
-    known by their classes, of which nothing is loaded for it; any other by what it has."""
+    """The model calls of a client, and whether they are awaited. Both packages' clients are recognised by class,
+    without importing anything; any other by its attributes.
+    """
     if isinstance(client, WrappedClient):
         raise InvalidInput(
             "this client has a memory already", path="$.client", hint="client.for_session(…) for another"
@@ -158,12 +160,12 @@ def _call_at(client: Any, path: tuple[str, ...]) -> Callable[..., Any] | None:
 
 
 def _is_awaited(call: Callable[..., Any]) -> bool:
-    """Whether a call is a coroutine function, also behind a decorator or as an object that is called."""
+    """True if a call is a coroutine function, also if decorated or a callable object."""
     return any(map(inspect.iscoroutinefunction, (call, inspect.unwrap(call), type(call).__call__)))
 
 
 class _Place:
-    """A place on the client, such as `chat.completions`; what is not wrapped there is the client's own."""
+    """A path on the client, such as `chat.completions`; attributes that are not wrapped are the client's own."""
 
     def __init__(self, held: Any, path: tuple[str, ...], root: WrappedClient) -> None:
         self._held = held
@@ -178,7 +180,7 @@ class _Place:
 
 
 class WrappedClient:
-    """A client with a memory. Made by `muniment.wrap`."""
+    """A client with a memory, made by `muniment.wrap`."""
 
     def __init__(
         self,
@@ -189,7 +191,7 @@ class WrappedClient:
         is_async: bool,
         lift: Callable[[Run], Any],
     ) -> None:
-        """`lift` makes an async handle of a run, where the caller's store is async."""
+        """`lift` makes an async handle of a run, if the caller's store is async."""
         self._client = client
         self._conversation = conversation
         self._dialects = dialects
@@ -198,18 +200,18 @@ class WrappedClient:
 
     @property
     def last_build(self) -> Build | None:
-        """What the model was told in the latest call; None where that went without memory. Of calls that run side by
-        side, the answer's own `muniment_build_id` says which is whose.
+        """The last call's packet; None if it went without memory. For concurrent calls, use the `muniment_build_id` of
+        each answer.
         """
         return self._conversation.last_build
 
     @property
     def run(self) -> Any:
-        """The run that records this conversation: `client.run.remember(…)`, `client.run.extract()`."""
+        """The run of this conversation: `client.run.remember(…)`, `client.run.extract()`."""
         return self._lift(self._conversation.run())
 
     def for_session(self, session_id: str | None = None) -> WrappedClient:
-        """The same client and user in another session; without an id, in a new one."""
+        """A handle for the same client and user in another session; without an id, in a new one."""
         return self._copied(self._client, self._conversation.of_session(session_id))
 
     def _copied(self, client: Any, conversation: Conversation) -> WrappedClient:
@@ -247,7 +249,7 @@ class WrappedClient:
         return await self._client.__aexit__(*error)
 
     def _at(self, held: Any, path: tuple[str, ...]) -> Any:
-        """What stands at a place of the client: a call with a memory, a place on the way to one, or its own."""
+        """The attribute at a path: a wrapped call, a prefix of one, or the client's own."""
         dialect = self._dialects.get(path[:-1])
         if dialect is not None and path[-1] in _ASKING:
             return (self._asking_async if self._is_async else self._asking)(held, dialect)
@@ -263,7 +265,7 @@ class WrappedClient:
         def call(**given: Any) -> Any:
             begun = self._conversation.begin(dialect, given)
             answer = ask(**begun.sent)
-            if inspect.isawaitable(answer):  # of a client that does not show it
+            if inspect.isawaitable(answer):  # a client that does not declare it
                 return self._awaited(answer, dialect, begun)
             if given.get("stream"):
                 following = Following(self._conversation, begun, outlives_loops=False)
@@ -292,7 +294,7 @@ class WrappedClient:
 
 
 class _Manager:
-    """`with client….stream(…) as stream:`: the call begins where the block does."""
+    """`with client….stream(…) as stream:`; the call begins with the block."""
 
     def __init__(
         self, ask: Callable[..., Any], conversation: Conversation, dialect: Dialect, given: dict[str, Any]
@@ -329,7 +331,7 @@ class _AsyncManager(_Manager):
 
 
 def _named(answer: Any, call: Call) -> Any:
-    """The same answer, with the id of the build it was given where it can hold one."""
+    """Set the build's id on the answer, if it can hold one."""
     if call.build is not None:
         with suppress(AttributeError, TypeError, ValueError):
             answer.muniment_build_id = call.build.id

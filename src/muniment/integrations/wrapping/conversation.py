@@ -1,9 +1,8 @@
-"""What one call of a model does with memory: before it is sent, and once the answer is there. Through a wrapped client,
-the proxy or LiteLLM, it is the same.
+"""Memory's part of one model call, before and after it: the same for a wrapped client, the proxy and LiteLLM.
 
-Before: what of the caller's list is new is recorded, and a packet is composed for its last question. After: the answer
-is recorded with that packet. What the caller sends is never told twice: of a list that holds the whole session nothing
-of the session stands in the packet; of one that was cut, what was cut may.
+Before: the new messages of the caller's list are recorded, and a packet is composed for its last question. After: the
+answer is recorded with that packet. The packet never repeats what the caller sends: if the list holds the whole
+session, the packet leaves out the session; if it was cut, the packet may cover the rest.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _LOG = logging.getLogger("muniment.wrap")
 
 
 class Whose(NamedTuple):
-    """Whose conversation it is; without a session one is minted with the first call."""
+    """The user and session of a conversation; without a session one is created by the first call."""
 
     user_id: str
     session_id: str | None
@@ -44,23 +43,23 @@ class Whose(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call: what is sent, and what its answer is recorded with."""
+    """One call: its request, and the state for recording its answer."""
 
     dialect: Dialect
     given: dict[str, Any]
     messages: list[Any]
     build: Build | None = None
     insertions: tuple[Insertion, ...] = ()
-    """What goes where: the packets in view, in the places where they were sent, and the new one."""
+    """Packets to insert: those in view, where they were sent, and the new one."""
     goes_on_from: str | None = None
     is_recorded: bool = False
-    """Does the ledger hold the caller's list? Without it an answer would stand there alone."""
+    """True if the ledger holds the caller's list. Without it an answer would be recorded alone."""
     failure: str | None = None
-    """The code of the error without which it would not go on without memory."""
+    """Code of the error that kept memory out."""
 
     @property
     def sent(self) -> dict[str, Any]:
-        """What is sent: what the caller gave, with the packets in their places."""
+        """The request: the caller's arguments with the packets inserted."""
         sent: dict[str, Any] = self.given
         for insertion in self.insertions:
             sent = inserted(sent, insertion)
@@ -68,7 +67,7 @@ class Call:
 
 
 class Telling(NamedTuple):
-    """How a packet is told: how long it may be, where it stands, and what happens where there can be none."""
+    """Settings of packets: their size, their place, and the handling of failures."""
 
     max_tokens: int | None = None
     cite: bool = False
@@ -77,19 +76,19 @@ class Telling(NamedTuple):
 
 
 class Reader(Protocol):
-    """What reads what the user said, behind the calls."""
+    """Reads the user's messages in the background."""
 
     def note_loop(self) -> None:
-        """The client is called in the loop that runs here."""
+        """Note the running loop, in which the client is called."""
         ...
 
     def notice(self, scope: Scope, model: str) -> None:
-        """The user said something in this session; a call named this model."""
+        """Note that the user spoke in this session, and the model of the call."""
         ...
 
 
 class Conversation:
-    """One session of one user, as a wrapped client writes it. Thread-safe."""
+    """One session of one user, written by a wrapped client. Thread-safe."""
 
     def __init__(
         self,
@@ -111,30 +110,30 @@ class Conversation:
         )
 
     def of_session(self, session_id: str | None) -> Conversation:
-        """The same user's, in another session."""
+        """A conversation of the same user in another session."""
         return Conversation(
             self.mem, self.whose._replace(session_id=session_id), self._telling, self._sent, self._reader
         )
 
     def note_loop(self) -> None:
-        """The client is called in the loop that runs here."""
+        """Note the running loop, in which the client is called."""
         if self._reader is not None:
             self._reader.note_loop()
 
     def run(self) -> Run:
-        """The run that writes it: one for each session, taken up again by whoever wraps a client for that session."""
+        """The run of the session, resumed by any client wrapped for that session."""
         return self._session.run
 
     # -- before -----------------------------------------------------------------------------------------------
 
     def begin(self, dialect: Dialect, given: Mapping[str, Any]) -> Call:
-        """Record what is new, compose, and say what is to be sent. Fails as the wrapper was told to."""
+        """Record new messages, compose, and prepare the request. Fails as configured."""
         messages = dialect.messages(given)
         if messages is None:
             return Call(dialect, dict(given), [])
         lists = {name for name in ("messages", "input") if isinstance(given.get(name), Iterable)}
         bare = {name for name in lists if not isinstance(given[name], list | str)}
-        kept = {**given, **dict.fromkeys(bare, messages)}  # an iterator was read just now, and can be no more
+        kept = {**given, **dict.fromkeys(bare, messages)}  # an iterator was just consumed, so pass on its messages
         call = Call(dialect, kept, messages, goes_on_from=dialect.goes_on_from(given))
         self.last_build = None
         with self._failing("its messages were not recorded") as failures:
@@ -146,7 +145,7 @@ class Conversation:
         return replace(call, failure=failures[0]) if failures else call
 
     def _with_packets(self, call: Call, left_out: dict[str, Any]) -> Call:
-        """The call with the packet for its question: beside those in view, or whole behind the system prompt."""
+        """Add the packet for the question: with those in view, or whole after the system prompt."""
         dialect, given, session = call.dialect, call.given, self._session
         if self._telling.place == "question":
 
@@ -163,14 +162,14 @@ class Conversation:
         return replace(call, build=build, insertions=behind)
 
     def _told(self, text: str) -> str:
-        """A packet as it is sent: with a reminder to cite, if that is wanted and there is something to cite."""
+        """The packet's text, with a reminder to cite if that is wanted and there is something to cite."""
         return f"{text}\n{REMINDER}" if self._telling.cite and "[" in text else text
 
     # -- after ------------------------------------------------------------------------------------------------
 
     def keep(self, call: Call, answer: Sequence[Any], *, response: Any = None, is_quiet: bool = False) -> None:
-        """Record an answer. Where that fails and the wrapper fails closed, `AnswerNotRecorded` carries it; with
-        `is_quiet` nothing is raised, since the client's own error is what the caller must see.
+        """Record an answer. If that fails and the wrapper fails closed, `AnswerNotRecorded` carries it; with `is_quiet`
+        nothing is raised, since the caller must see the client's own error.
         """
         if not answer or not call.is_recorded:
             return

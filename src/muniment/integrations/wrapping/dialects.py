@@ -1,4 +1,4 @@
-"""Three ways to ask a model: where each has the caller's list, the packet and the answer."""
+"""The three model APIs: where each has the caller's list, the packet and the answer."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ __all__ = ["CHAT", "DIALECTS", "MESSAGES", "PLACES_ASKED", "RESPONSES", "Dialect
 
 
 class Dialect(Protocol):
-    """What has to be known of an API to put a packet before its model and to read its answer."""
+    """The operations on an API needed to insert a packet and to read the answer."""
 
     def messages(self, given: Mapping[str, Any]) -> list[Any] | None:
-        """The caller's list; None where the call asks no model anything new."""
+        """The caller's list; None if the call asks the model nothing new."""
 
     def goes_on_from(self, given: Mapping[str, Any]) -> str | None:
-        """Where the list is only what comes after what the server holds: the id of its last answer; empty where only
-        the conversation is named, and not the place in it. None where the list is all there is.
+        """If the list only follows messages that the server holds, the id of the last answer there, or an empty string
+        if only the conversation is named. None if the list is complete.
         """
 
     def before(self, given: Mapping[str, Any], at: int, packet: str) -> Insertion | None:
-        """A packet before the words of a message of the list; None if it cannot stand there."""
+        """Insert a packet before the words of a message of the list; None if it cannot go there."""
 
     def behind_prompt(self, given: Mapping[str, Any], packet: str) -> Insertion:
-        """A packet behind the caller's own system prompt."""
+        """Insert a packet after the caller's own system prompt."""
 
     def answer(self, response: Any) -> list[Any]:
-        """The messages of an answer, as `run.record` takes them; empty where nothing was said."""
+        """The messages of an answer, as `run.record` takes them; empty if there is none."""
 
     def reader(self) -> AnswerReader:
-        """What puts an answer together while it streams."""
+        """Make a reader that assembles a streamed answer."""
 
 
 class _Chat:
@@ -79,9 +79,9 @@ class _Chat:
 
 
 class _Responses:
-    """The Responses API. What stands in `input` the server may hold, and add to what is asked later; `instructions`
-    belong to one call and are not carried over, as a packet should not be. So the packet goes into the list only where
-    the caller says that nothing is stored.
+    """The Responses API. The server may store `input` and add it to later requests; `instructions` apply to one call
+    and are not carried over, just as a packet should not be. So the packet only goes into the list if the caller
+    disables storing.
     """
 
     def messages(self, given: Mapping[str, Any]) -> list[Any] | None:
@@ -140,15 +140,15 @@ DIALECTS: Mapping[str, Mapping[tuple[str, ...], Dialect]] = {
     "openai": {("chat", "completions"): CHAT, ("responses",): RESPONSES},
     "anthropic": {("messages",): MESSAGES, ("beta", "messages"): MESSAGES},
 }
-"""By the package of a client, the places on it whose calls ask a model."""
+"""Model calls by their path on the client, by the client's package."""
 PLACES_ASKED: Mapping[tuple[str, ...], Dialect] = {
     place: dialect for places in DIALECTS.values() for place, dialect in places.items()
 }
-"""The same of all packages."""
+"""Model calls of all packages by path."""
 
 
 def _listed(given: Any) -> list[Any] | None:
-    """A list of the caller's; None for what is none, such as the clients' own marks for "not given"."""
+    """A list of the caller's; None for anything else, such as the clients' own marks for "not given"."""
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         return None
     return list(given)

@@ -1,11 +1,11 @@
-"""Where a packet goes in what is sent to a model: decided once, for wrapped clients, the proxy and LiteLLM.
+"""Choose a packet's place in a model request, for wrapped clients, the proxy and LiteLLM alike.
 
-An `Insertion` says what is put where. It is data, so that one who holds Python objects (`inserted`) and one who holds
-the bytes of a request (`integrations.proxy.spans`) put the same text in the same place, and neither changes anything
-else. Two places are known (docs/decisions/0025-proxy.md says what each keeps of a provider's cache):
+An `Insertion` is a text and its place, as data, so that it applies to Python objects (`inserted`) and to the bytes of a
+request (`integrations.proxy.spans`) alike, and nothing else changes. There are two places (docs/decisions/0025-proxy.md
+compares their effect on a provider's cache):
 
-    question    before the words of the last user message that says something: all that comes before it stays as it was
-    system      behind the caller's own system prompt
+    question    before the words of the last user message that says something: everything before it is unchanged
+    system      after the caller's own system prompt
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ How = Literal["before_text", "after_text", "as_value", "as_item", "as_blocks"]
 
 
 class Insertion(NamedTuple):
-    """What is put where. The last step of the path is what is changed, or for `as_item` the place in a list.
+    """A text and its place. The last step of the path is the value to change, or for `as_item` the index in a list.
 
-    `before_text` and `after_text` add to a text; `as_value` stands in for what is not there, or empty; `as_item` is a
-    new element of a list; `as_blocks` makes a text the first of two blocks of text.
+    `before_text` and `after_text` add to a text; `as_value` replaces a missing or empty value; `as_item` is a new
+    element of a list; `as_blocks` makes a text the first of two blocks of text.
     """
 
     path: tuple[str | int, ...]
@@ -52,7 +52,7 @@ class Insertion(NamedTuple):
 
 
 def before_message(messages: Any, key: str, at: int, packet: str, part_type: str) -> Insertion | None:
-    """Before the words of a message in the list that stands under this key; None if it cannot hold them."""
+    """Insert before the words of a message in the list under this key; None if it cannot hold them."""
     if isinstance(messages, str):
         return Insertion((key,), "before_text", set_apart(packet)) if messages else None
     message = messages[at]
@@ -70,7 +70,9 @@ def before_message(messages: Any, key: str, at: int, packet: str, part_type: str
 
 
 def behind_prompts(messages: Sequence[Any], packet: str) -> Insertion:
-    """At the end of the last leading system message of a chat: many servers take only one. Else as one."""
+    """Insert at the end of the last leading system message of a chat, as many servers only take one, or else as a new
+    one.
+    """
     leading = next((at for at, each in enumerate(messages) if _role(each) not in _PROMPTS), len(messages))
     own = messages[leading - 1] if leading else None
     if not isinstance(own, Mapping):
@@ -82,12 +84,12 @@ def behind_prompts(messages: Sequence[Any], packet: str) -> Insertion:
 
 
 def behind_text(given: Mapping[str, Any], key: str, packet: str) -> Insertion:
-    """Behind a text that may not be there."""
+    """Insert after a text that may be missing."""
     return _behind((key,), given.get(key), packet)
 
 
 def behind_blocks(given: Mapping[str, Any], key: str, packet: str) -> Insertion:
-    """As a block of its own behind those of the caller, whose breakpoints stay where they are."""
+    """Insert a separate block after the caller's, whose cache breakpoints stay in place."""
     own, block = given.get(key), {"type": "text", "text": packet}
     if isinstance(own, list | tuple):
         return Insertion((key, len(own)), "as_item", block)
@@ -115,7 +117,7 @@ def _role(message: Any) -> Any:
 
 
 def inserted(given: Any, insertion: Insertion) -> Any:
-    """A copy of what the caller gave, as far as it is changed, with the packet in its place."""
+    """The caller's arguments with the packet inserted, copied as far as they change."""
     step, rest = insertion.path[0], insertion._replace(path=insertion.path[1:])
     if rest.path:
         return _with(given, step, inserted(given[step], rest))

@@ -1,7 +1,7 @@
-"""A stream of the client's own, followed: what passes through it is put together, and recorded when it ends.
+"""Observe a client's own stream: its events are assembled, and recorded when it ends.
 
 The caller holds the client's own object. Its class is replaced by a subclass that listens, so that every way to read it
-(a loop, `next`, `text_stream`, `get_final_message()`) is followed alike, and nothing private of the client is touched.
+(a loop, `next`, `text_stream`, `get_final_message()`) is observed, and nothing private of the client is touched.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _NAME = "_muniment_following"
 
 
 class Following:
-    """What has come of one stream; it is recorded once, when it ends, breaks off or is left."""
+    """Observes one stream, recorded once, when it ends, is interrupted or abandoned."""
 
     def __init__(self, conversation: Conversation, call: Call, *, outlives_loops: bool) -> None:
-        """`outlives_loops`: a helper that is read on after a loop was left, until its `with` ends."""
+        """`outlives_loops` is true for a helper that can be read on after a loop was left, until its `with` ends."""
         self._conversation = conversation
         self._call = call
         self._reader: AnswerReader = call.dialect.reader()
@@ -35,7 +35,7 @@ class Following:
         self._reader.take(event)
 
     def end(self, *, is_quiet: bool = False) -> None:
-        """The stream ended (or, quietly, broke off or was left): record what came."""
+        """Record what came: the stream ended (or, quietly, was interrupted or abandoned)."""
         if not self._is_kept:
             self._is_kept = True
             self._conversation.keep(self._call, self._reader.messages(), is_quiet=is_quiet)
@@ -45,14 +45,14 @@ class Following:
             await asyncio.to_thread(self.end, is_quiet=is_quiet)
 
     def __enter__(self) -> None:
-        """For one step of the stream: where it comes to no event, the stream has ended, or broken off."""
+        """Enter one step of the stream; if it yields no event, the stream has ended or was interrupted."""
 
     def __exit__(self, stopped: type[BaseException] | None, *_: object) -> None:
         if stopped is not None:
             self.end(is_quiet=not issubclass(stopped, StopIteration))
 
     async def __aenter__(self) -> None:
-        """The same of a stream that is awaited."""
+        """Enter one step of an async stream."""
 
     async def __aexit__(self, stopped: type[BaseException] | None, *_: object) -> None:
         if stopped is not None:
@@ -60,8 +60,9 @@ class Following:
 
 
 def follow(stream: Any, following: Following, *, is_async: bool) -> Any:
-    """Follow the stream from here on; where its class cannot be replaced, as a generator's, an object that
-    hands its events on."""
+    """Observe the stream from here on; if its class cannot be replaced, as for a generator, return an object that
+    passes its events on.
+    """
     cls: Any = type(stream)
     try:
         setattr(stream, _NAME, following)
@@ -168,7 +169,7 @@ async def _read_async(events: AsyncIterator[Any], following: Following) -> Async
 
 
 class _Own:
-    """The events of a stream that is its own iterator, as its own class gives them."""
+    """The events of a stream that is its own iterator, by its own class."""
 
     def __init__(self, stream: Any, cls: Any) -> None:
         self._stream = stream

@@ -1,6 +1,6 @@
-"""What is kept under names as callers give and get it: values, what is compared of them, checkpoints and writes.
+"""Records of named storage as callers give and get them: values, their search features, checkpoints and writes.
 
-These are the records of every door. Inside of a process the parts of `memory.kept` hand each other named tuples.
+These are the records of every public interface. Within a process the parts of `memory.kept` exchange named tuples.
 """
 
 from __future__ import annotations
@@ -43,39 +43,39 @@ Minutes = Annotated[float, Numeric(minimum=0)]
 
 
 class ValueRef(Record):
-    """A value by its name."""
+    """The name of a value."""
 
     namespace: Labels
     key: str
 
 
 class _Compared(Record):
-    """What a search compares: texts for the store to embed or to take the words of, or vectors of the caller's."""
+    """Search input: texts for the store to embed or take words from, or vectors of the caller's."""
 
     texts: Absent[Texts] = None
     vectors: Absent[Vectors] = None
 
 
 class ValuePut(_Compared):
-    """A value that is to be kept under a name."""
+    """A value to be kept under a name."""
 
     namespace: Labels
     key: str
     value: JsonObject
     index: Absent[bool | Items[str]] = None
-    """What of it is searched, as the caller has it: nothing (`false`), or these fields. It is handed back as it is."""
+    """Index setting as the caller gives it: nothing (`false`), or these fields. It is returned unchanged."""
     ttl_minutes: Absent[Minutes] = None
-    """How long it lives; for good unless said."""
+    """Lifetime in minutes; unlimited if absent."""
 
 
 class ValueTexts(_Compared):
-    """What is to be compared of a value that is kept already."""
+    """Search texts for a value that is already kept."""
 
     event_id: IdText
 
 
 class StoredValue(Record):
-    """A value as it was put, and how it stands."""
+    """A value as it was put, with its status."""
 
     event_id: IdText
     namespace: Labels
@@ -86,28 +86,27 @@ class StoredValue(Record):
     status: str
     """`live`, `superseded` or `retracted`."""
     created_at: Timestamp
-    """When something was first put under its name."""
+    """The time at which something was first put under its name."""
     updated_at: Timestamp
     expires_at: Absent[Timestamp] = None
 
 
 class FoundValue(Record):
-    """A value that a search found; without a score where it does not answer the query."""
+    """A value found by a search; without a score if it does not match the query."""
 
     value: StoredValue
     score: Absent[Number] = None
 
 
 class FoundValues(Record):
-    """What a search found. `unread` are values of which nothing is kept yet that it could compare: `fill` that, and ask
-    again."""
+    """The result of a search. `unread` are values without search features yet: `fill` them and search again."""
 
     found: Items[FoundValue]
     unread: Items[StoredValue] = ()
 
 
 class NamespaceMatch(Record):
-    """How a namespace begins, or ends; `*` is any label."""
+    """A namespace prefix or suffix; `*` matches any label."""
 
     path: Labels
     is_suffix: bool = False
@@ -117,10 +116,10 @@ class NamespaceMatch(Record):
 
 
 class StatePart(Record):
-    """What a serializer made of a part of a state."""
+    """A serialized part of a state."""
 
     type: str
-    """The name of its form."""
+    """The name of its format."""
     data: str
     """The bytes, as base64."""
 
@@ -136,44 +135,44 @@ class StatePart(Record):
 
 
 class TaskWrite(Record):
-    """What a task wrote to a channel after a checkpoint."""
+    """A task's write to a channel after a checkpoint."""
 
     task_id: str
     task_path: str = ""
     number: Annotated[int, Numeric(integral=True)]
-    """Its place among what the task wrote; of special channels, a number below zero."""
+    """Its index among the task's writes; negative for special channels."""
     channel: str
     value: StatePart
 
 
 class CheckpointRef(Record):
-    """A checkpoint of a thread by its name."""
+    """The name of a thread's checkpoint."""
 
     namespace: Label = ""
     checkpoint_id: Label
 
 
 class CheckpointPut(CheckpointRef):
-    """A checkpoint that is to be kept."""
+    """A checkpoint to be kept."""
 
     thread_id: Label
     parent_id: Absent[Label] = None
     head: StatePart
-    """All of it but the values of its channels."""
+    """Everything except the values of its channels."""
     metadata: StatePart
     values: dict[str, StatePart]
 
 
 class CheckpointState(CheckpointPut):
-    """A checkpoint as it was kept, and what was written after it."""
+    """A stored checkpoint and the writes that followed it."""
 
     writes: Items[TaskWrite] = ()
     seq: Count
 
 
 class CheckpointPage(Record):
-    """Some of the checkpoints that were asked for, and where to go on."""
+    """A page of checkpoints, and the cursor of the next."""
 
     items: Items[CheckpointState]
     more: Absent[str] = None
-    """Where to go on, as `after`; absent behind the last."""
+    """The cursor of the next page, passed as `after`; absent on the last page."""

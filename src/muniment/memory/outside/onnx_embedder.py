@@ -1,7 +1,7 @@
-"""Sentence models in ONNX, on this machine: a folder, or the hub's cache. Nothing is ever downloaded.
+"""Local sentence models in ONNX, from a folder or the hub's cache. Nothing is ever downloaded.
 
-Each text runs alone, in single precision: a vector does not depend on what it was embedded with, and models that were
-exported for one text at a time work too. What an identity names are the weights and the tokenizer, by their SHA-256.
+Each text runs alone, in single precision: a vector does not depend on the texts embedded with it, and models exported
+for one text at a time work too. An identity names the weights and the tokenizer, by their SHA-256.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ DIGEST_HEX = 16
 TEXT_CHARS_MAX = 8_192
 """More characters than any model here reads: it bounds the tokenizer's work."""
 _VERSION = 1
-"""Of the method: raise it when the same weights would give other vectors."""
+"""Version of the method; raise it when the same weights would give other vectors."""
 _THREADS_MAX = 4
 
 
 class Reading(NamedTuple):
-    """How a model reads texts."""
+    """A model's settings for reading texts."""
 
     query: str
-    """What stands before a text that is searched for."""
+    """The prefix of a query."""
     passage: str
-    """What stands before a text that is found."""
+    """The prefix of a passage."""
     takes_first: bool
-    """Is the vector that of the first token, or the mean of all?"""
+    """True to use the vector of the first token, False for the mean of all."""
     tokens_max: int
 
 
@@ -51,19 +51,19 @@ class HubModel(NamedTuple):
     weights: str
     """Their path in the repository."""
     pins: frozenset[tuple[str, ...]]
-    """The SHA-256 of the weights, and of the data beside them where an export has some: any one of these."""
+    """The accepted SHA-256 digests of the weights, with those of an export's external data file, if any."""
     reading: Reading
 
 
 _E5 = Reading("query: ", "passage: ", takes_first=False, tokens_max=256)
-"""These models take 512 tokens. What a turn says stands in its beginning, and the cost grows with the length."""
+"""These models take 512 tokens. A turn's content is mostly in its beginning, and the cost grows with the length."""
 E5_SMALL = HubModel(
     "intfloat/e5-small",
     "model.onnx",
     frozenset(
         (
             ("96ec59525cd3b8ede24f5517c89188354c46f347d60fb9566b0dd4ea9dfcda0c",),
-            (  # another export of the same weights, for one text at a time: what the figures were measured with
+            (  # another export of the same weights, for one text at a time; the published figures were measured with it
                 "bf25cebd9898ac2913fe7b517124a0b499cfc01850e3b6bff4e691e24556ae9d",
                 "e35d844db522a4507b944c9c21b95ff3406ddbbe90aae1d0d5077049912ae35a",
             ),
@@ -90,7 +90,7 @@ def load_multilingual_e5_small(rest: str) -> OnnxEmbedder:
 
 
 def load_folder(rest: str) -> OnnxEmbedder:
-    """Load the model of a folder, which reads texts as the files of its sentence-transformers configuration say."""
+    """Load a model from a folder, configured by its sentence-transformers files."""
     if not rest:
         raise InvalidInput("an ONNX model is named by its folder", path="$.embedder", hint="onnx:<folder>")
     folder = Path(rest).expanduser()
@@ -132,7 +132,7 @@ def _load_named(name: str, model: HubModel, rest: str) -> OnnxEmbedder:
 
 
 def _snapshots(repository: str) -> list[Path]:
-    """The versions of a repository that the hub's cache holds, the one of its main branch first."""
+    """The cached versions of a repository, the one of its main branch first."""
     home = Path(os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface")
     cache = Path(os.environ.get("HF_HUB_CACHE") or home / "hub").expanduser()
     held = cache / f"models--{repository.replace('/', '--')}"
@@ -143,7 +143,7 @@ def _snapshots(repository: str) -> list[Path]:
 
 
 def _read_reading(folder: Path) -> Reading:
-    """How the model of a folder reads texts; where its files do not say, means over at most 512 tokens."""
+    """Read a model's settings from its folder; the default is the mean over at most 512 tokens."""
     pooling = _read_json(folder / "1_Pooling" / "config.json")
     prompts = _read_json(folder / "config_sentence_transformers.json").get("prompts") or {}
     sizes = _read_json(folder / "sentence_bert_config.json")
@@ -163,7 +163,7 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 
 class OnnxEmbedder:
-    """One model of this machine. Thread-safe."""
+    """A local ONNX model. Thread-safe."""
 
     def __init__(self, name: str, weights: Path, tokenizer: Path, reading: Reading) -> None:
         import onnxruntime
@@ -209,7 +209,7 @@ class OnnxEmbedder:
         return np.array([self._vector(prefix + text[:TEXT_CHARS_MAX]) for text in texts]).reshape(len(texts), -1)
 
     def _vector(self, text: str) -> NDArray[np.float64]:
-        """The mean of the vectors of its tokens, or the first; or what the model makes of them itself."""
+        """The vector of a text: the mean or first of its token vectors, or the model's own pooled output."""
         import numpy as np
 
         read = self._tokenizer.encode(text)
@@ -224,7 +224,7 @@ class OnnxEmbedder:
 
 
 def digests_of(weights: Path) -> tuple[str, ...]:
-    """The SHA-256 of weights, and of the data beside them where an export keeps some there."""
+    """The SHA-256 of weights, and of an export's external data file, if any."""
     beside = [path for pattern in ("*.onnx.data", "*.onnx_data") for path in sorted(weights.parent.glob(pattern))]
     return tuple(map(_sha256_of, (weights, *beside)))
 

@@ -1,8 +1,8 @@
-"""Embeddings from a server that speaks OpenAI's `POST /embeddings`, with the standard library alone.
+"""Embeddings from a server that speaks OpenAI's `POST /embeddings`, using only the standard library.
 
-Nothing is contacted before the first text is embedded or the dimension is asked for. A server's weights cannot be seen,
-so the identity names its address and model in their place, and equal bits for equal texts are the server's to keep. It
-is sent queries and passages as they are: prefixes are for the server to add.
+The server is contacted only when the first text is embedded or the dimension is requested. A server's weights cannot be
+inspected, so the identity names its address and model instead, and returning equal bits for equal texts is up to the
+server. Queries and passages are sent unchanged: prefixes are for the server to add.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ _FAILURES = Failures(
 
 
 def load_server(rest: str) -> OpenAiEmbedder:
-    """Load the embedder of `<base_url>#<model>`. Its key is in the environment."""
+    """Load the embedder of `<base_url>#<model>`. Its key comes from the environment."""
     base_url, _, model = rest.partition("#")
     return OpenAiEmbedder(base_url, model, api_key=os.environ.get("OPENAI_API_KEY"))
 
 
 class OpenAiEmbedder:
-    """One model of one OpenAI-compatible server."""
+    """A model on an OpenAI-compatible server."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class OpenAiEmbedder:
 
     @property
     def dim(self) -> int:
-        """Learned from the first answer; asks for one where there was none yet."""
+        """Learned from the first answer; makes a request if there was none yet."""
         if self._dim is None:
             self._ask(["dimension"])
         assert self._dim is not None

@@ -1,4 +1,4 @@
-"""What the files of other systems mean: parsed values in, items of the neutral file out, each with its place.
+"""Readers of other systems' files: parsed values in, items of the neutral file out, each with its place.
 
-Pure: nothing here opens a file, knows a store, or raises for one bad item, which is left out and said so.
+Pure: nothing here opens a file or knows a store. A bad item is reported as left out, never raised.
 """

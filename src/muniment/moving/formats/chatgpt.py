@@ -1,7 +1,7 @@
-"""ChatGPT's data export: conversations as trees of which one branch was the last, and the memories it keeps.
+"""ChatGPT's data export: conversations as trees whose last branch is current, and the memories it keeps.
 
-By the publicly documented shape of `conversations.json`; no package makes it. A conversation is read along the branch
-that ends in its `current_node`; what stands on others is named as left out.
+Follows the publicly documented shape of `conversations.json`; no package makes it. A conversation is read along the
+branch that ends in its `current_node`; other branches are reported as left out.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _conversation(path: str, said: Mapping[str, Any], as_of: str) -> Read:
 
 
 def _branch(mapping: Mapping[str, Any], current: Any) -> list[str]:
-    """The nodes from the root to the current one; where none is current, to the last that has no child."""
+    """The nodes from the root to the current one, or to the last leaf if none is current."""
     if current not in mapping:
         leaves = [name for name, node in mapping.items() if not mapping_in(node).get("children")]
         current = leaves[-1] if leaves else None
@@ -132,7 +132,7 @@ def _message(path: str, session_id: str, node_id: str, message: Mapping[str, Any
 
 
 def _context(path: str, content: Mapping[str, Any], node_id: str, ts: str) -> Read:
-    """What the user told ChatGPT of themselves, and what it set down as memories, stand in the conversation."""
+    """Read the user's custom instructions and ChatGPT's saved memories from a conversation."""
     for name in ("user_profile", "user_instructions"):
         text = text_in(content.get(name))
         if text and text.strip():
@@ -151,7 +151,7 @@ def _context(path: str, content: Mapping[str, Any], node_id: str, ts: str) -> Re
 
 
 def _text(content: Mapping[str, Any]) -> str:
-    """The words of a message's content, whatever kind it is."""
+    """The text of a message's content, of any kind."""
     parts = content.get("parts")
     if isinstance(parts, list):
         return "\n".join(text for part in parts if (text := _part_text(part)))

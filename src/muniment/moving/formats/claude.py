@@ -1,6 +1,7 @@
 """Claude's data export: conversations with blocks and attachments, projects, and the memory it keeps of its user.
 
-By the publicly documented shape of `conversations.json`, `projects.json` and `memories.json`; no package makes them.
+Follows the publicly documented shape of `conversations.json`, `projects.json` and `memories.json`; no package makes
+them.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def _message(path: str, session_id: str, index: int, message: Mapping[str, Any],
 
 
 def _results(path: str, session_id: str, own_id: str, blocks: list[Any], ts: str) -> Read:
-    """What tools were called with and gave back, joined by the id of the call."""
+    """Tool calls and their results, joined by call id."""
     calls: dict[Any, Mapping[str, Any]] = {}
     for at, given in enumerate(blocks):
         block, here = mapping_in(given), f"{path}.content[{at}]"
@@ -159,7 +160,7 @@ def _project(path: str, said: Mapping[str, Any], as_of: str) -> Read:
 
 
 def _memories(path: str, said: Mapping[str, Any], as_of: str) -> Read:
-    """The free text of the memory, a note for each paragraph, under the heading it stands below."""
+    """Split the free text of the memory into one note per paragraph, under its heading."""
     whole = text_in(said.get("conversations_memory"))
     if whole:
         yield from _paragraphs(f"{path}.conversations_memory", whole, "memory", as_of)

@@ -1,7 +1,7 @@
-"""Letta's agent files (`.af`), of both forms there are, and lists of archival passages or blocks.
+"""Letta's agent files (`.af`), in both forms, and lists of archival passages or blocks.
 
-The newer form holds `agents` with their messages and `blocks` beside them; the older one is a single agent with
-`core_memory` and `messages`. A block or a passage is a memory: the agent wrote it.
+The newer form holds `agents` with their messages, and `blocks`; the older one is a single agent with `core_memory` and
+`messages`. A block or a passage is a memory, since the agent wrote it.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ __all__ = ["read"]
 SYSTEM = "letta"
 _DEFINITIONS = ("tools", "mcp_servers", "groups", "skills", "tool_rules", "tool_exec_environment_variables", "tags")
 _INSIDE = ("heartbeat", "login", "system_alert")
-"""What Letta writes in a user's name, by the `type` of its packed message."""
+"""Types of packed messages that Letta writes in the user's name."""
 _SENDS = "send_message"
 _LOCAL = re.compile(r"(?:message|block|agent|passage)-\d+")
-"""Ids that are numbered within one file, and mean something else in the next."""
+"""Ids that are numbered within one file, so they mean something else in the next."""
 
 
 def read(values: Iterable[Placed], as_of: str) -> Read:
-    """What the keys of an agent file hold, value by value, or a list of passages."""
+    """Read an agent file key by key, or a list of passages."""
     old: dict[str, str] = {}
     opened = False
     for path, key, value in values:
@@ -69,7 +69,7 @@ def _session_of(said: Mapping[str, Any]) -> str:
 
 
 def _lasting(given: Any) -> str | None:
-    """An id that means the same in every file; None of one that is only numbered within its own."""
+    """An id valid across files; None for one numbered within its file."""
     own = text_in(given)
     return None if own is None or _LOCAL.fullmatch(own) else own
 
@@ -165,7 +165,7 @@ def _content(said: Mapping[str, Any]) -> str:
 
 
 def _unpacked(text: str) -> tuple[str, str | None]:
-    """A user's words out of the object that Letta packs them into; and why there are none."""
+    """Unpack a user's words from Letta's wrapper object, or give the reason there are none."""
     if not text.lstrip().startswith("{"):
         return text, None
     try:
@@ -179,7 +179,7 @@ def _unpacked(text: str) -> tuple[str, str | None]:
 
 
 def _sent(said: Mapping[str, Any]) -> str | None:
-    """What an agent says through its tool `send_message`."""
+    """Text an agent sends with its tool `send_message`."""
     calls = said.get("tool_calls")
     for call in calls if isinstance(calls, list) else ():
         function = mapping_in(mapping_in(call).get("function"))

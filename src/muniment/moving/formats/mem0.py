@@ -1,7 +1,6 @@
-"""mem0's memories as JSON: what `get_all` or the platform answers, and rows of its history.
+"""mem0's memories as JSON: the answers of `get_all` or the platform, and rows of its history.
 
-All versions of a memory share its id. The history says until when each of them stood; what was deleted there is
-not carried.
+All versions of a memory share its id. The history gives the end of each version; deleted ones are not carried.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class _Version(NamedTuple):
 
 
 def read(values: Iterable[Placed], as_of: str, source_user: str | None) -> Read:
-    """Rows of the history come first; each memory is then read with the versions it had before."""
+    """Read history rows first, then each memory with its earlier versions."""
     histories: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
     seen: set[str] = set()
     has_current = False
@@ -79,7 +78,7 @@ def _memory(
 
 
 def _versions(history: list[tuple[str, Mapping[str, Any]]]) -> list[_Version]:
-    """What a memory said, oldest first: the texts that were added or put in place of one another."""
+    """Earlier texts of a memory, oldest first."""
     found = []
     for path, row in history:
         text = text_in(row.get("new_memory"))
@@ -111,7 +110,7 @@ def _made(
 def _only_history(
     memory_id: str, rows: list[tuple[str, Mapping[str, Any]]], as_of: str, *, has_current: bool
 ) -> Iterator[Found | LeftOut]:
-    """A memory that only the history has."""
+    """A memory found only in the history."""
     path, last = max(rows, key=lambda row: instant_in(row[1].get("updated_at")) or "")
     if last.get("event") == "DELETE" or last.get("is_deleted") in (1, True):
         yield LeftOut(path, "memory", "it was deleted there", is_loss=False, times=len(rows))

@@ -1,4 +1,6 @@
-"""Lists of memories as people copy them out of an assistant: a line each, with a number, a dash or a date before it."""
+"""Convert parsed values to record fields, and lists of memories copied out of an assistant: one per line, with an
+optional number, dash or date.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +21,14 @@ from muniment.moving.portable import Found, content_hash
 
 
 METADATA_CHARS_MAX = 4_000
-"""What a source says of an item beyond its words is kept up to here, as JSON."""
+"""Maximum JSON size of an item's extra metadata."""
 _NO_ID = re.compile(r"[\x00-\x1f\x7f]")
 _MILLISECONDS = 100_000_000_000
-"""Seconds since 1970 that large are milliseconds: no chat is of the year 5138."""
+"""Seconds since 1970 this large are milliseconds: no chat is from the year 5138."""
 
 
 class Placed(NamedTuple):
-    """A value of a file: where it stands there, under which key of the outermost object, and the value."""
+    """A value of a file, its place, and its key in the outermost object."""
 
     path: str
     key: str | None
@@ -34,7 +36,7 @@ class Placed(NamedTuple):
 
 
 def text_in(value: Any) -> str | None:
-    """A text that a record takes: lone halves of signs are replaced; None of what is no text."""
+    """A valid text with lone surrogates replaced; None for anything else."""
     if not isinstance(value, str):
         return None
     try:
@@ -45,17 +47,17 @@ def text_in(value: Any) -> str | None:
 
 
 def texts_in(value: Any) -> list[str]:
-    """The texts of a list; nothing of what is no list."""
+    """The texts of a list; none for anything else."""
     return [text for each in value if (text := text_in(each)) is not None] if isinstance(value, list) else []
 
 
 def mapping_in(value: Any) -> Mapping[str, Any]:
-    """An object, or an empty one in place of anything else."""
+    """The object itself, or an empty one in place of anything else."""
     return value if isinstance(value, Mapping) else {}
 
 
 def instant_in(value: Any) -> str | None:
-    """A time in the one form: ISO 8601, or seconds or milliseconds since 1970; None of what is none."""
+    """Normalise a time given as ISO 8601, or seconds or milliseconds since 1970; None for anything else."""
     if isinstance(value, bool) or value is None:
         return None
     try:
@@ -68,7 +70,7 @@ def instant_in(value: Any) -> str | None:
 
 
 def id_given(value: Any, *parts: str) -> str:
-    """The id as it was given, where it fits; else one made of what names the item, the same at every import."""
+    """The given id if valid, or else one derived from the parts that name the item, the same at every import."""
     text = text_in(str(value)) if isinstance(value, str | int) and not isinstance(value, bool) else None
     if text and len(text) <= ID_MAX_CHARS and len(text.encode()) <= ID_MAX_BYTES and not _NO_ID.search(text):
         return text
@@ -76,7 +78,7 @@ def id_given(value: Any, *parts: str) -> str:
 
 
 def plain_metadata(given: Any, *without: str) -> dict[str, Any] | None:
-    """What a source says of an item, as plain JSON of bounded size; None where that is nothing."""
+    """Extra fields of an item as plain JSON of bounded size; None if there are none."""
     kept = {}
     for name, value in mapping_in(given).items():
         if isinstance(name, str) and name not in without and value not in (None, "", [], {}):
@@ -109,7 +111,7 @@ def make_session(session_id: str, *, title: Any = None, started_at: Any = None) 
 
 
 def make_origin(system: str, kind: str, **said: str | None) -> Origin:
-    """Where an item comes from; what is None, or no word, is absent."""
+    """The origin of an item; empty fields are left out."""
     return Origin.model_validate(
         {"system": system, "kind": kind} | {name: value for name, value in said.items() if value}
     )
@@ -127,7 +129,7 @@ def make_message(
     metadata: dict[str, Any] | None = None,
     tool: dict[str, Any] | None = None,
 ) -> PortableMessage:
-    """A message with its hash; what is None is absent."""
+    """A message with its hash; fields that are None are left out."""
     more = {"speaker": speaker, "metadata": metadata, "tool": tool}
     return PortableMessage.model_validate(
         {
@@ -152,7 +154,7 @@ def make_memory(
     speaker: str | None = None,
     metadata: dict[str, Any] | None = None,
 ) -> PortableMemory:
-    """A memory with its hash. Without a time of its own it is of the time of the file: it stood there then."""
+    """A memory with its hash. Without a time of its own it gets the time of the file, which proves it existed then."""
     when = origin.updated_at or origin.created_at or as_of
     more = {"speaker": speaker, "metadata": metadata}
     return PortableMemory.model_validate(
@@ -171,7 +173,7 @@ _HEADING = re.compile(r"^\s*(?:#{1,6}\s|```|[-=*_]{3,}\s*$)")
 
 
 def listed_memories(text: str, system: str, as_of: str, path: str, speaker: str | None = None) -> Iterator[Found]:
-    """A memory for each line that is no heading."""
+    """Read each line that is not a heading as a memory."""
     for number, line in enumerate(text.splitlines(), 1):
         found = None if _HEADING.match(line) else _ITEM.match(line)
         if found is None:

@@ -1,7 +1,7 @@
-"""What Zep's and Graphiti's clients answer, as JSON: threads with messages, and the graph's edges, nodes and episodes.
+"""Answers of Zep's and Graphiti's clients, as JSON: threads with messages, and the graph's edges, nodes and episodes.
 
-An edge is a fact in their words, with the time in which they hold it to be so: a memory here, with that window.
-Values are told apart by their fields, so that a file may hold one list of them or an object of lists.
+An edge is a fact in their words with the time it is held to be true; here it is a memory with that window. Values are
+recognised by their fields, so that a file may hold one list of them or an object of lists.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _edge(path: str, said: Mapping[str, Any], as_of: str) -> Read:
 
 
 def _summary(path: str, said: Mapping[str, Any], as_of: str) -> Read:
-    """What a node, a community or a thread comes to, in a model's words."""
+    """A model-written summary of a node, a community or a thread."""
     text = text_in(said.get("summary"))
     if not text or not text.strip():
         yield LeftOut(path, "summary", "it holds no text", is_loss=False)
@@ -151,7 +151,7 @@ def _summary(path: str, said: Mapping[str, Any], as_of: str) -> Read:
 
 
 def _episode(path: str, said: Mapping[str, Any], as_of: str, said_already: set[str]) -> Read:
-    """What was handed to the graph to read; a message that stands among the messages is not told twice."""
+    """Text given to the graph to read; one that is also a message is not carried twice."""
     text = text_in(said.get("content"))
     if not text or not text.strip():
         yield LeftOut(path, "episode", "it holds no text", is_loss=False)

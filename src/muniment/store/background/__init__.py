@@ -1,4 +1,4 @@
-"""Work that several processes share: who is at which piece of it, and a store that refuses who was held up too long.
+"""Work shared by several processes: who holds which piece, and a store that rejects writes of a holder that lost it.
 
-It never decides what is to be done: the pieces are named by who does them.
+Callers decide what the work is, and name its pieces.
 """

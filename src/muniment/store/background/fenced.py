@@ -1,7 +1,7 @@
-"""An engine for one piece of shared work: each transaction that writes first checks that the piece is still one's own.
+"""An engine for one piece of shared work: each writing transaction first checks that this process still holds it.
 
-Whatever does the work is handed a context over this engine and knows nothing of leases: what it writes is written, or
-another process has the piece and nothing is. Reading is not touched, but for a piece that is known to be lost.
+The worker receives a context over this engine and knows nothing of leases: its write succeeds, or another process has
+taken over and nothing is written. Reads are unaffected, except for a piece already known to be lost.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ R = TypeVar("R")
 
 
 class FencedEngine:
-    """An engine whose writes for one tenant are those of a holder; everything else is the engine's own."""
+    """An engine whose writes for one tenant require a lease; everything else passes through."""
 
     def __init__(self, engine: Engine, taken: Taken, is_lost: Callable[[str], bool]) -> None:
         self.inner = engine
@@ -44,14 +44,14 @@ class FencedEngine:
         return self.inner.write(tenant_id, behind_the_fence)
 
     def read(self, tenant_id: str, work: Callable[[Reader], R]) -> R:
-        """What is known to be lost is not gone on with: nobody needs what would be read, or asked of a model."""
+        """Refuse to read once the lease is known to be lost: nobody needs the result, or a model call based on it."""
         if self._is_lost(self._taken.token):
             raise lost(self._taken)
         return self.inner.read(tenant_id, work)
 
 
 def fenced(ctx: Context, taken: Taken, is_lost: Callable[[str], bool]) -> Context:
-    """The same store, with the same caches, for who does these pieces."""
+    """Return a context over the same store and caches for the holder of these pieces."""
     held = copy.copy(ctx)
     held.engine = cast("Engine", FencedEngine(ctx.engine, taken, is_lost))
     return held

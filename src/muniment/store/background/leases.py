@@ -1,12 +1,14 @@
-"""Leases in the store: which process is at which piece of work, and the check that it still is.
+"""Leases in the store: which process works on which piece, and the check that it still does.
 
-A lease is a row of `leases` that its process counts on. It has no time in it, since clocks of two machines differ:
-whoever sees one stand still for long enough by its own clock takes it over, and one process wins that. What is taken at
-once has one token, which nobody has again. A transaction that writes checks the token first (`check_fence`), under a
-lock that a takeover takes as well: so who was held up, and comes back when another has its work, writes nothing.
+A lease is a row of `leases` that its process keeps incrementing. It holds no time, since the clocks of two machines
+differ: a process that sees a lease unchanged for long enough by its own clock takes it over, and exactly one process
+wins. Pieces taken together share one token, which is never reused. A writing transaction checks the token first
+(`check_fence`), under a lock that a takeover also acquires: so a process that was paused and resumes after another has
+taken over writes nothing.
 
-Leases of long works of a server are rows of `SERVER`; those of upkeep are rows of the tenant whose the piece is, so
-that the transaction that writes for that tenant can read them, and of `UPKEEP` where a piece is the whole store's.
+Leases of a server's long-running works are rows of `SERVER`; those of upkeep are rows of the tenant that owns the
+piece, so that the transaction that writes for that tenant can read them, and of `UPKEEP` where a piece covers the whole
+store.
 """
 
 from __future__ import annotations
@@ -36,19 +38,19 @@ __all__ = [
 
 
 class LeaseLost(StorageBusy):
-    """Another process has taken up what this one was at."""
+    """Another process has taken over this piece of work."""
 
 
 class Taken(NamedTuple):
-    """Pieces of work that are one process', until it gives them back or stands still for too long."""
+    """Pieces of work held by one process until it gives them back or stops renewing them."""
 
     place: str
-    """The tenant whose rows say so."""
+    """The tenant whose rows hold the leases."""
     token: str
-    """Of this taking alone."""
+    """Unique to this lease."""
     ids: tuple[str, ...]
     left_by: str | None = None
-    """The taking of another process, which began with it and ended or stopped before it was done."""
+    """The token of the previous holder, where that process ended or stopped before finishing."""
 
 
 class _Owner(NamedTuple):
@@ -57,12 +59,12 @@ class _Owner(NamedTuple):
 
 
 def open_leases(reader: Reader) -> list[LeaseRow]:
-    """Of all that is being done."""
+    """Return the leases of all work in progress."""
     return select(reader, LEASES, (("is_open", "=", 1),))
 
 
 def take_free(tx: Transaction, place: str, ids: Sequence[str], token: str) -> Taken:
-    """Take those of the pieces that nobody has."""
+    """Take those of the pieces that are free."""
     tx.do(Lock(("leases",)))
     held = {row.id for row in by_ids(tx, LEASES, ids, into=_Owner)}
     free = tuple(dict.fromkeys(id_ for id_ in ids if id_ not in held))
@@ -72,9 +74,9 @@ def take_free(tx: Transaction, place: str, ids: Sequence[str], token: str) -> Ta
 
 
 def take_over(tx: Transaction, lease: LeaseRow, token: str, beats: int = 0) -> bool:
-    """Take a lease that stands as it was seen; False where it moved, or another was first.
+    """Take over a lease that is unchanged since it was seen; False if it moved or another process was first.
 
-    Waits for a transaction of its holder that has checked its fence already.
+    Waits for any transaction of its holder that has already checked its fence.
     """
     tx.do(Lock(("lease", lease.owner)))
     as_seen: tuple[Condition, ...] = (
@@ -87,13 +89,13 @@ def take_over(tx: Transaction, lease: LeaseRow, token: str, beats: int = 0) -> b
 
 
 def count_on(tx: Transaction, ids: Sequence[str], tokens: Sequence[str], beats: int) -> int:
-    """Say that a process is at these; answers how many of them are still its own. No index has the count."""
+    """Renew these leases; returns how many of them are still held. No index covers the counter."""
     mine: tuple[Condition, ...] = (("id", "in", tuple(ids)), ("owner", "in", tuple(tokens)))
     return tx.do(Patch("leases", mine, {"beats": beats}))
 
 
 def check_fence(tx: Transaction, taken: Taken) -> None:
-    """Refuse to go on where one of the pieces is another's by now. Nobody takes them until the transaction ends."""
+    """Raise if another process has taken one of the pieces. None can be taken until the transaction ends."""
     tx.do(Lock(("lease", taken.token)))
     mine = [row.id for row in by_ids(tx, LEASES, taken.ids, into=_Owner) if row.owner == taken.token]
     if len(mine) != len(taken.ids):
@@ -101,7 +103,7 @@ def check_fence(tx: Transaction, taken: Taken) -> None:
 
 
 def give_back(tx: Transaction, taken: Taken) -> int:
-    """What is left of it; answers how many those were."""
+    """Give back the pieces still held; returns how many there were."""
     tx.do(Lock(("lease", taken.token)))
     return tx.do(Delete("leases", (("id", "in", taken.ids), ("owner", "=", taken.token))))
 
@@ -115,14 +117,14 @@ def lost(taken: Taken) -> LeaseLost:
 
 
 class StillLeases:
-    """The leases of others, and since when each has stood as it does, by the clock of who looks."""
+    """The leases of other processes, and how long each has been unchanged by the local clock."""
 
     def __init__(self, lease_s: float) -> None:
         self._lease_s = lease_s
         self._seen: dict[tuple[str, str], tuple[LeaseRow, float]] = {}
 
     def look(self, place: str, leases: Iterable[LeaseRow], now: float) -> list[LeaseRow]:
-        """Those that have stood still for their time. Each is told once, then it begins anew."""
+        """Return leases unchanged for their whole period. Each is reported once, then its period starts over."""
         before = {key: seen for key, seen in self._seen.items() if key[0] == place}
         for key in before:
             del self._seen[key]

@@ -1,4 +1,4 @@
-"""PostgreSQL servers: addresses, connections that give up in time, errors, confirmed commits, and opening a store.
+"""PostgreSQL servers: addresses, connections with timeouts, errors, confirmed commits, and opening a store.
 
 Nothing here knows what rows mean. No message repeats a password.
 """
@@ -55,29 +55,29 @@ __all__ = [
 
 # -- connections --------------------------------------------------------------------------------------
 #
-# Connections that can lose patience: a server that stands still answers nothing, and its connections do not break.
+# Connections with timeouts: a suspended server answers nothing, and its connections do not break.
 #
-# The machine of a server whose processes are stopped goes on confirming what it is sent, so no keepalive notices it.
-# Where a question is answered at once or not at all, or another server can be asked, the wait is bounded here. A
-# connection that was given up is closed, since its answer may still come. A commit is not given up: the server is asked
-# to break its wait off, and then says what became of it. Other statements of a write are bounded by the server alone.
+# The machine of a server with stopped processes still acknowledges packets, so no keepalive notices. Where a query is
+# answered at once or not at all, or another server can be asked, the wait is bounded here. An abandoned connection is
+# closed, since its answer may still come. A commit is never abandoned: the server is asked to cancel its wait, and then
+# reports the outcome. Other statements of a write are bounded by the server alone.
 
 _CANCEL_WAIT_S = 5.0
 
 
 class NoAnswer(psycopg.OperationalError):
-    """The server said nothing for so long that its connection was given up."""
+    """The server was silent for so long that its connection was closed."""
 
 
 class Connection(psycopg.Connection[tuple[Any, ...]]):
-    """As psycopg's, and waits for ever as that does, but where it is told for how long."""
+    """A psycopg connection that waits without limit unless it is given a timeout."""
 
     patience_s: float | None = None
     break_off_s: float | None = None
 
     @contextmanager
     def patient(self, seconds: float | None) -> Iterator[None]:
-        """Each question of this block is answered within these seconds, or raises `NoAnswer`."""
+        """Run a block in which each query is answered within these seconds, or raises `NoAnswer`."""
         before, self.patience_s = self.patience_s, seconds
         try:
             yield
@@ -86,9 +86,9 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
 
     @contextmanager
     def broken_off(self, seconds: float) -> Iterator[None]:
-        """What takes longer than these seconds the server is asked to break off; its answer to that is waited for.
+        """Cancel statements that take longer than these seconds, and wait for the server's reply to the cancellation.
 
-        No timeout of the server's holds while a commit waits for its standbys.
+        No server timeout applies while a commit waits for its standbys.
         """
         self.break_off_s = seconds
         try:
@@ -113,7 +113,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
 
 
 def _bounded(gen: Generator[Any, Any, Any], seconds: float) -> Generator[Any, Any, Any]:
-    """What takes longer has no answer."""
+    """Drive a psycopg generator, raising `NoAnswer` if it takes longer."""
 
     def give_up() -> None:
         gen.close()
@@ -123,9 +123,7 @@ def _bounded(gen: Generator[Any, Any, Any], seconds: float) -> Generator[Any, An
 
 
 def _nudged(gen: Generator[Any, Any, Any], seconds: float, nudge: Callable[[], None]) -> Generator[Any, Any, Any]:
-    """psycopg asks several times a second whether the socket is ready, and goes on where it is not: that is counted.
-    After so many seconds something is done about it, once, and it is waited for.
-    """
+    """Count psycopg's polls of the socket, several a second, and act once after this many seconds of waiting."""
     deadline = time.monotonic() + seconds
     ready: Any = None
     while True:
@@ -141,7 +139,7 @@ def _nudged(gen: Generator[Any, Any, Any], seconds: float, nudge: Callable[[], N
 
 # -- errors -------------------------------------------------------------------------------------------
 #
-# What went wrong in PostgreSQL, said in the words of `errors`: the one place that knows SQLSTATE codes.
+# Translation of PostgreSQL's errors to those of `errors`: the one place that knows SQLSTATE codes.
 
 
 class LostRace(StorageBusy):
@@ -149,7 +147,7 @@ class LostRace(StorageBusy):
 
 
 class NoConnection(StorageBusy):
-    """No connection was free, and none was made, while there was time: nothing was asked of the server."""
+    """No connection became available in time: nothing was sent to the server."""
 
 
 _BY_CODE: dict[str, tuple[type[MunimentError], str, str | None]] = {
@@ -187,7 +185,8 @@ _BY_WORDS = {
     "no more connections allowed": "53300",  # PgBouncer's
     "password authentication failed": "28P01",
 }
-"""A refused connection has a code too, but libpq tells its words alone; in another language it is `StorageLost`."""
+"""SQLSTATE codes by message: libpq reports refused connections as text only; in another language it is `StorageLost`.
+"""
 
 
 def translate(error: psycopg.Error, location: str) -> MunimentError:
@@ -212,7 +211,7 @@ def translate(error: psycopg.Error, location: str) -> MunimentError:
 
 # -- addresses ----------------------------------------------------------------------------------------
 #
-# What a PostgreSQL URL says of servers: several hosts, where the replica is, how soon a dead connection is noticed.
+# PostgreSQL URLs: several hosts, the replica, and how soon a dead connection is noticed.
 #
 # Only reads and writes connection strings; connects to nothing and keeps no secret in a message.
 
@@ -223,14 +222,14 @@ _PATIENCE: dict[str, str] = {
     "keepalives_count": "3",
     "tcp_user_timeout": "20000",
 }
-"""A server whose machine is gone does not answer at all: without these a call would wait for a quarter of an hour."""
+"""Timeouts for a server whose machine is gone: without them a call would wait for a quarter of an hour."""
 _UNKNOWN = re.compile(r'invalid URI query parameter: "(\w{1,40})"')
 _HINT_URL = "postgresql://user@host:5432/database; of a password every @ : / ? # and % is encoded (%40 for @)"
 _HINT = "such as replica=db2.example.com:5432, or a whole URL with every sign of it encoded"
 
 
 def writable_dsn(dsn: str, *, read_only: bool) -> str:
-    """The connection string of the server that takes writes: of several hosts, the one that does."""
+    """Return the connection string of the server that accepts writes: of several hosts, the one that does."""
     given = _read(dsn)
     _check_places(given)
     added = {name: value for name, value in _PATIENCE.items() if name not in given}
@@ -240,7 +239,7 @@ def writable_dsn(dsn: str, *, read_only: bool) -> str:
 
 
 def replica_dsn(dsn: str, replica: str) -> str:
-    """The connection string of the replica, or of several: `host:port` with all else as for the primary, or a URL."""
+    """Return the connection string of one or several replicas: `host:port` with the primary's settings, or a URL."""
     if replica.startswith(("postgresql://", "postgres://")):
         try:
             return writable_dsn(replica, read_only=True)
@@ -263,7 +262,7 @@ def has_several_hosts(dsn: str) -> bool:
 
 
 def location_of(connection: Connection, dsn: str) -> str:
-    """Host, port and database without user and password; of several hosts, all that were given."""
+    """Return host, port and database without user and password; of several hosts, all that were given."""
     info = connection.info
     given = _read(dsn)
     if has_several_hosts(dsn):
@@ -272,7 +271,7 @@ def location_of(connection: Connection, dsn: str) -> str:
 
 
 def lag_seconds(given: str) -> float:
-    """How old an answer from the replica may be, in seconds."""
+    """Parse how old an answer from the replica may be, in seconds."""
     try:
         seconds = float(given)
     except ValueError:
@@ -287,7 +286,7 @@ def lag_seconds(given: str) -> float:
 
 
 def _read(dsn: str) -> dict[str, Any]:
-    """What the driver makes of it. Its own words are not repeated: they can hold a piece of the password."""
+    """Parse a URL as the driver does. Its own error text is not repeated, as it can hold a piece of the password."""
     try:
         return dict(conninfo_to_dict(dsn))
     except psycopg.ProgrammingError as error:
@@ -302,7 +301,9 @@ def _read(dsn: str) -> dict[str, Any]:
 
 
 def _check_places(given: dict[str, Any]) -> None:
-    """A password with a sign that ends it is read on as host and port. Neither is shown, nor looked up on a network."""
+    """Refuse a password whose unescaped delimiter makes the rest read as host and port. It is neither shown nor looked
+    up.
+    """
     ports = str(given.get("port") or "").split(",")
     if "@" in str(given.get("host") or "") or not all(not port or _is_port(port) for port in ports):
         raise InvalidInput("the PostgreSQL URL names no host and port", path="$.target", hint=_HINT_URL)
@@ -319,7 +320,7 @@ def _place(given: str, usual_port: str) -> tuple[str, str]:
 
 
 def _shown(given: str) -> str:
-    """What was given for a replica, without a login; of keywords nothing, since a password may be any of them."""
+    """Return the given replica without its login; nothing of keywords, since any of them may be a password."""
     return "…" if "=" in given else given.rpartition("@")[2]
 
 
@@ -332,9 +333,9 @@ def _is_port(given: str) -> bool:
 # Commits that a replica has confirmed (`durability="replicated"`): nothing is acknowledged that one server alone has.
 #
 # `synchronous_commit = remote_apply` makes the server wait for its synchronous standbys. It does so only where it names
-# some, and a wait that is broken off ends in a success with a warning; both would promise what is not there. So the
-# first is refused when the store is opened and at each commit, and the second is an error here; also for whoever asked
-# for less on a server that waits all the same. Nothing else is known of replicas.
+# some, and a cancelled wait ends in a success with a warning; both would be false acknowledgements. So the first is
+# refused when the store is opened and at each commit, and the second is an error here, even where a lower durability
+# was requested but the server waits anyway. Nothing else is known of replicas.
 
 _STANDBY_HINT = "name a standby in synchronous_standby_names of the primary, or ask for durability=full"
 _HEARD = "SET LOCAL client_min_messages = warning; "
@@ -346,12 +347,13 @@ DO $$ BEGIN
 END $$;
 SELECT pg_logical_emit_message(true, 'muniment', '') WHERE pg_current_xact_id_if_assigned() IS NULL;
 """
-"""A server that took over may name no standbys. A transaction that wrote nothing waits too: it may answer with what
-another wrote whose wait was broken off."""
+"""A server that took over may name no standbys. A transaction that wrote nothing waits too: its answer may include
+another's write whose wait was cancelled.
+"""
 
 
 def check_standbys(connection: Connection, location: str) -> None:
-    """Refuse a server that waits for nobody."""
+    """Refuse a server that waits for no standby."""
     row = connection.execute("SELECT current_setting('synchronous_standby_names')").fetchone()
     if row is None or not row[0]:
         raise InvalidInput(
@@ -362,10 +364,10 @@ def check_standbys(connection: Connection, location: str) -> None:
 
 
 def commit_confirmed(connection: Connection, location: str, wait_s: float, *, required: bool) -> None:
-    """Commit, and wait until the standbys that the server names say so; `StorageLost` where they did not in time.
+    """Commit, and wait for confirmation by the server's standbys; `StorageLost` if they did not confirm in time.
 
-    Whom it names may change while a store is open, and is another's matter once a standby took over: so every commit
-    is bounded. Where it is `required`, a server that has none to wait for commits nothing.
+    The standby list may change while a store is open, and differs once a standby took over: so every commit is bounded.
+    With `required`, a server without standbys to wait for commits nothing.
     """
     warnings: list[str] = []
 
@@ -407,7 +409,7 @@ def commit_confirmed(connection: Connection, location: str, wait_s: float, *, re
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Which server, which schema in it, and how to behave there."""
+    """The server, the schema in it, and the connection options."""
 
     dsn: str
     schema: str
@@ -424,13 +426,13 @@ class Ready:
     version: str
     schema_number: int
     role: str | None
-    """The role every transaction works as; None where the URL's own role is bound by row-level security."""
+    """The role of every transaction; None where the URL's own role is bound by row-level security."""
     is_pooled: bool
-    """Somebody stands between: what one transaction prepares, the next may not find, or find another in its place."""
+    """A pooler sits in front: statements prepared in one transaction may be missing or different in the next."""
 
 
 def lock_number(*parts: str) -> int:
-    """A 64-bit number for an advisory lock; texts of different lengths and places never run together."""
+    """Return a 64-bit number for an advisory lock; different lists of texts never share an input."""
     digest = hashlib.sha256("".join(f"{len(part)}:{part}" for part in parts).encode()).digest()
     return int.from_bytes(digest[:8], "big", signed=True)
 
@@ -492,7 +494,7 @@ def _one(connection: Connection, statement: str, parameters: tuple[Any, ...] = (
 
 
 def is_pooled(connection: Connection) -> bool:
-    """Does the server process know itself by another number than the connection was told? A pooler makes one up."""
+    """Detect a pooler: the server's backend number differs from the one the connection was given."""
     return bool(_one(connection, "SELECT pg_backend_pid()")[0] != connection.info.backend_pid)
 
 
@@ -502,7 +504,7 @@ def _is_unbound(connection: Connection) -> bool:
 
 
 def _is_made(connection: Connection, schema: str, location: str) -> bool:
-    """Whether the schema has our tables already; refuses another layout or version."""
+    """Return whether the schema has our tables already; refuses another layout or version."""
     asked = "SELECT to_regclass(%s) IS NOT NULL, to_regclass(%s) IS NOT NULL"
     made, old = _one(connection, asked, (f'"{schema}".{LAYOUT_TABLE}', f'"{schema}".migrations'))
     if made:
@@ -520,7 +522,7 @@ def _is_granted(connection: Connection, target: Target) -> bool:
 
 
 def _make_tables(connection: Connection, target: Target, location: str, *, unbound: bool) -> None:
-    """Make the tables and grant them in one transaction, one process at a time; the others find it done."""
+    """Make and grant the tables in one transaction, one process at a time; the others find it done."""
     schema = f'"{target.schema}"'
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock_number("migrate", target.schema),))

@@ -1,11 +1,11 @@
-"""Reads from a replica, by position: what a store has written or seen before, it sees again.
+"""Reads from a replica with read-your-writes: a store sees again whatever it has written or seen before.
 
-The primary's write-ahead log has positions, and a replica says how far it has replayed them. Before a read goes to the
-replica, the primary is asked for its position (for every read; with `lag_s`, once in so many seconds), and the read is
-answered there once the replica has come so far. Where it does not in a moment, or is gone, the primary answers. Clocks
-of servers are compared nowhere. Nothing is ever written here.
+The primary's write-ahead log has positions, and a replica reports how far it has replayed them. Before a read goes to
+the replica, the primary is asked for its position (for every read; with `lag_s`, at that interval), and the read is
+answered there once the replica has caught up. If it does not within a moment, or is gone, the primary answers. Clocks
+of servers are never compared. Nothing is written here.
 
-Where the primary does not answer, nobody knows what was forgotten there, and the replica is not asked either.
+While the primary is unreachable, recent forgets are unknown, so the replica is not read either.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _POSITION = """
 SELECT pg_walfile_name(at), (at - '0/0'::pg_lsn)::bigint, (SELECT system_identifier FROM pg_control_system())
 FROM (SELECT pg_current_wal_insert_lsn() AS at) AS primary_now
 """
-"""Where the primary is: of inserted, not of flushed log, because what was not flushed may be acknowledged too."""
+"""The primary's position in the inserted, not the flushed log, because unflushed writes may be acknowledged too."""
 _REPLAYED = """
 SELECT pg_is_in_recovery(), system.system_identifier, checkpoint.timeline_id,
   (coalesce(pg_last_wal_replay_lsn(), '0/0') - '0/0'::pg_lsn)::bigint
@@ -47,12 +47,12 @@ FROM pg_control_system() AS system, pg_control_checkpoint() AS checkpoint
 """
 _REST_S = 1.0
 _REST_S_MAX = 30.0
-"""A replica that is gone is not asked for so long; twice as long each time, up to the second."""
+"""Longest pause before asking a replica that is gone; pauses double from a short one up to it."""
 _POLL_S = 0.001
 _CATCH_UP_S = 5.0
 _PAUSE_S = 0.05
 _ANSWER_S = 2.0
-"""So long a replica may take to say where it is. One whose processes stand still says nothing, and does not break."""
+"""Seconds a replica may take to report its position. One with stopped processes is silent without disconnecting."""
 _NEVER = float("-inf")
 Pool = psycopg_pool.ConnectionPool[Connection]
 
@@ -65,7 +65,7 @@ class Position(NamedTuple):
 
 
 class Behind(StorageBusy):
-    """The replica cannot answer as the primary would; it is asked instead."""
+    """The replica cannot answer as the primary would, so the primary is asked instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +74,13 @@ class ReplicaSettings:
 
     dsn: str
     lag_s: float = 0.0
-    """How old an answer may be of what others write. Of what this store writes it is never old."""
+    """Maximum age of an answer with regard to other stores' writes. This store's own writes are always visible."""
     wait_s: float = 0.1
-    """How long a read waits for the replica to come as far as it must."""
+    """Seconds a read waits for the replica to catch up."""
 
 
 class Replica:
-    """One replica of a primary, or several behind one address, and what this store knows of both. Thread-safe."""
+    """One replica of a primary, or several behind one address, and their known states. Thread-safe."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Replica:
         primary: Target,
         open_pool: Callable[[str, bool], Pool],
     ) -> None:
-        """`open_pool` opens a pool of connections to a server, of which is known whether a pooler stands before it."""
+        """Store `open_pool`, which opens a connection pool to a server, given whether it is behind a pooler."""
         self._settings = settings
         self._primary = primary
         self._open_pool = open_pool
@@ -99,9 +99,9 @@ class Replica:
         self._system: int | None = None
         self._asked_s = _NEVER
         self._old_s = _NEVER
-        """What was asked of the primary before this moment is too old, however young it is."""
+        """Positions asked of the primary before this moment are stale, whatever their age."""
         self._is_silent = False
-        """The primary did not answer when it was asked last; it is asked again after a moment."""
+        """The primary did not answer the last query; it is retried after a moment."""
         self._silent_until_s = _NEVER
         self._away_until_s = _NEVER
         self._rest_s = _REST_S
@@ -117,14 +117,14 @@ class Replica:
     # -- before a read
 
     def pool(self) -> Pool | None:
-        """The replica's connections, where it is worth asking; None where the primary is to be asked."""
+        """Return the replica's connections if it is worth asking; None where the primary is to be asked."""
         if time.monotonic() < self._away_until_s:
             return None
         is_known = self._ask_primary(max(time.monotonic() - self._settings.lag_s, self._old_s))
         return self._pool if is_known else None
 
     def check(self, connection: Connection) -> None:
-        """Wait until the server of this connection has come far enough; raises `Behind` where it does not."""
+        """Wait until the server of this connection has caught up; raises `Behind` where it does not."""
         deadline = time.monotonic() + (0.0 if self._state == "behind" else self._settings.wait_s)
         pause = _POLL_S
         while True:
@@ -152,7 +152,7 @@ class Replica:
         self._state = "follows"
 
     def failed(self, error: MunimentError) -> None:
-        """A read could not be answered here. One that is gone, or follows nobody, is not asked for a while."""
+        """Note a read that failed here. A replica that is gone, or follows no server, is not asked for a while."""
         is_gone = isinstance(error, StorageLost | NoConnection)
         if is_gone or self._state in ("promoted", "stranger"):
             self._away_until_s = time.monotonic() + self._rest_s
@@ -161,7 +161,7 @@ class Replica:
             self._state = "away"
 
     def passed(self) -> None:
-        """The primary has answered a read: nothing older may be told from now on."""
+        """Note that the primary has answered a read: nothing older may be returned from now on."""
         self.reads["primary"] += 1
         self.expire()
 
@@ -171,16 +171,16 @@ class Replica:
     # -- after a write
 
     def written(self, connection: Connection) -> None:
-        """Something was committed on this connection: note how far the replica has to come."""
+        """Note a commit on this connection, and how far the replica must have replayed."""
         try:
             with connection.patient(self._primary.connect_timeout_s):
                 self._note_row(connection.execute(_POSITION).fetchone())
             self._hear()
         except psycopg.Error:
-            self._old_s = time.monotonic()  # it is committed: only where, nobody knows yet
+            self._old_s = time.monotonic()  # committed, at a still unknown position
 
     def has_applied(self) -> bool | None:
-        """Does the replica have all that was written here? None where it cannot be asked."""
+        """Return whether the replica has all that was written here; None where it cannot be asked."""
         pool = self.pool()
         if pool is None:
             return None
@@ -194,8 +194,9 @@ class Replica:
         return True
 
     def catches_up(self) -> bool:
-        """Does it have all that was written here, or in some seconds from now? One that cannot be asked is not waited
-        for."""
+        """Return whether the replica has, or will have within seconds, all that was written here. An unreachable one is
+        not waited for.
+        """
         deadline = time.monotonic() + _CATCH_UP_S
         while (found := self.has_applied()) is False and time.monotonic() < deadline:
             time.sleep(_PAUSE_S)
@@ -206,7 +207,7 @@ class Replica:
             self._seen = max(self._seen, position)
 
     def moved(self) -> None:
-        """Another server is the primary now: it is asked from now on."""
+        """Use another server as the primary from now on."""
         with self._asking:
             self._hang_up()
             self._hear()
@@ -239,7 +240,7 @@ class Replica:
             raise translate(error, "the primary") from error
 
     def _ask_primary(self, since_s: float) -> bool:
-        """See to it that the primary was asked after this moment; False where it does not answer."""
+        """Make sure that the primary was asked after this moment; False where it does not answer."""
         if self._asked_s >= since_s:
             return True
         if time.monotonic() < self._silent_until_s:
@@ -286,7 +287,9 @@ class Replica:
     # -- the replica itself
 
     def _look(self) -> bool:
-        """A first look, so that a wrong address is told when the store is opened. Does a pooler stand before it?"""
+        """Check the address when the store is opened, so that a wrong one fails at once; returns whether it is a
+        pooler.
+        """
         target = Target(self._settings.dsn, "", "", self._primary.connect_timeout_s, 0.0, True)
         try:
             with connect(target) as connection:

@@ -1,8 +1,8 @@
-"""Bytes left behind in the files of a PostgreSQL store: rebuilding tables, and saying which were not.
+"""Residual bytes in the files of a PostgreSQL store: rebuilding tables, and reporting those that were not.
 
 An emptied row stays in its page as a dead version. `VACUUM` frees its place and moves its neighbours together, but
-overwrites nothing: what was said can still be read in the page's hole (decision 0001 has figures). Only `VACUUM FULL`
-leaves it behind, at the price of an exclusive lock and of writing the whole table again. So a forget leaves its receipt
+overwrites nothing: the old text can still be read in the page's hole (decision 0001 has figures). Only `VACUUM FULL`
+leaves it behind, at the price of an exclusive lock and of rewriting the whole table. So a forget leaves its receipt
 pending, and a scrub in the background rebuilds the tables.
 """
 
@@ -28,18 +28,19 @@ _NUMBER = re.compile(r"\d+")
 
 
 def scrub(connection: Connection, schema: str, location: str, *, is_pooled: bool = False) -> ScrubReport:
-    """Rebuild the tables that hold content, and ask the servers that copy them.
+    """Rebuild the tables that hold content, and wait for the servers that copy them.
 
     The report is clean once every table is rebuilt, streaming replicas have replayed that, and nothing else is known to
-    keep the log. Behind a pooler there is no session to be told how long to wait for a lock: what is locked is left for
-    later.
+    keep the log. Behind a pooler no lock timeout can be set for a session, so locked tables are left for later.
     """
     tables = [each.name for each in TABLES if any(column.content for column in each.columns)]
     notes: list[str] = []
     try:
         if not is_pooled:
             connection.execute(f"SET lock_timeout = '{_LOCK_WAIT}'")
-            connection.execute("SET client_min_messages = warning")  # what it skips, the server says by warnings alone
+            connection.execute(
+                "SET client_min_messages = warning"
+            )  # the server reports skipped tables as warnings only
         for each in tables:
             notes += _rebuild(connection, each, f'"{schema}"."{each}"', skip_locked=is_pooled)
         unchecked = _checkpoint(connection)
@@ -54,7 +55,7 @@ def scrub(connection: Connection, schema: str, location: str, *, is_pooled: bool
 
 
 def _behind(connection: Connection) -> list[str]:
-    """Streaming replicas that have not replayed the rebuilding, after a moment."""
+    """Return streaming replicas that have not replayed the rebuilding after a moment."""
     (position,) = connection.execute("SELECT pg_current_wal_lsn()").fetchone() or (None,)
     deadline = time.monotonic() + _REPLAY_WAIT_S
     while True:
@@ -66,7 +67,9 @@ def _behind(connection: Connection) -> list[str]:
 
 
 def _copies(connection: Connection) -> list[str]:
-    """What else is known to keep the server's log. A copy of the disk, of which the server knows nothing, is not."""
+    """List what else is known to keep the server's log. Disk copies, which the server does not know of, are not
+    included.
+    """
     row = connection.execute(_COPIES).fetchone()
     assert row is not None
     slots, archive = row
@@ -83,7 +86,7 @@ def _counted(count: int, one: str, many: str) -> str:
 
 
 def _rebuild(connection: Connection, table: str, name: str, *, skip_locked: bool) -> list[str]:
-    """Write a table anew; answers what kept it from being whole."""
+    """Rewrite a table; returns what prevented it from completing."""
     refused: list[str] = []
     held: list[int] = []
 
@@ -106,7 +109,7 @@ def _rebuild(connection: Connection, table: str, name: str, *, skip_locked: bool
 
 
 def _checkpoint(connection: Connection) -> list[str]:
-    """Have the pages that are new written out, and the files of the old ones removed; most roles may not."""
+    """Write out new pages and remove the files of old ones; most roles lack the right."""
     try:
         connection.execute("CHECKPOINT")
     except psycopg.Error as error:

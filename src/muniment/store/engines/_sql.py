@@ -2,8 +2,8 @@
 
 `Statements` builds the text of each shape of question once. Every statement names the shard of its tenant, always as
 its first condition or column, and takes it as a parameter; values never enter the text. `SqlReader` and
-`SqlTransaction` encode rows and conditions (`codec`) and decode what comes back; a dialect says how a statement is run,
-how rows are streamed and what a lock is. The transaction is begun and ended by the engine; nothing here commits.
+`SqlTransaction` encode rows and conditions (`codec`) and decode results; a dialect defines how a statement is run, how
+rows are streamed and what a lock is. The engine begins and ends transactions; nothing here commits.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ Question = tuple[str, list[Any]]
 
 _ARRAY = {"text": "text[]", "int": "bigint[]", "bytes": "bytea[]"}
 _OF_SOMEBODY = frozenset({"user_id", "session_id", "run_id", "owner"})
-"""Columns by which rows are somebody's: few of a tenant's rows have one value of them."""
+"""Columns that select one owner's rows: few of a tenant's rows share a value."""
 
 
 def quoted(name: str) -> str:
@@ -80,8 +80,9 @@ def quoted(name: str) -> str:
 
 
 def bracketed(name: str) -> str:
-    """A name for SQLite, which takes one in double quotes for a text where no column has it: then every row would seem
-    to hold the column's name, and a condition would be one between constants."""
+    """Quote a name for SQLite with brackets: it reads an unknown name in double quotes as a text, so that every row
+    would seem to hold the column's name and conditions would compare constants.
+    """
     return f"[{name}]"
 
 
@@ -94,7 +95,7 @@ class Statements:
         self._prefix = f"{quoted(schema)}." if schema else ""
         self._arrays = arrays
         self.packs = not arrays
-        """Does this side compress long texts?"""
+        """Compress long texts on this side."""
         self._texts: dict[Any, str] = {}
         self._coders: dict[tuple[str, tuple[str, ...]], RowCoder] = {}
         names = f"{self._prefix}{self._name(NAMES_TABLE)}"
@@ -108,10 +109,10 @@ class Statements:
             f"INSERT INTO {names} ({shard}, {name}) VALUES ({mark}, {mark})"
             f" ON CONFLICT ({shard}, {name}) DO NOTHING RETURNING {number}"
         )
-        """For servers, which count for themselves."""
+        """For servers, which assign the numbers themselves."""
 
     def coder(self, shape: Shape, columns: tuple[str, ...] = ()) -> RowCoder:
-        """Of rows with these columns, or with all."""
+        """Return the coder of rows with these columns, or with all."""
         key = (shape.spec.name, columns)
         coder = self._coders.get(key)
         if coder is None:
@@ -143,7 +144,7 @@ class Statements:
         return f" ON CONFLICT ({key}) DO UPDATE SET " + ", ".join(f"{name} = excluded.{name}" for name in rest)
 
     def advance(self, shape: Shape, size: int) -> str:
-        """Parameters: for each of so many rows the shard, then the stored row."""
+        """Parameters: for each row, the shard, then the stored row."""
         return self._kept(("advance", shape.spec.name, size), lambda: self._advance(shape, size))
 
     def _advance(self, shape: Shape, size: int) -> str:
@@ -186,7 +187,7 @@ class Statements:
         return text or self._kept(asked, lambda: self._select(shape, op, forms)), parameters
 
     def distinct(self, shape: Shape, shard: int, op: Select, column: str, names: NameLookup) -> Question:
-        """The values that rows have in a column, each once."""
+        """Select the distinct values of a column."""
         forms, parameters = self._where(shape, shard, op.where, names)
 
         def text() -> str:
@@ -196,15 +197,15 @@ class Statements:
         return self._kept(("distinct", op.table, column, forms), text), parameters
 
     def find(self, shape: Shape, shard: int, op: Find, names: NameLookup) -> Question:
-        """The keys come first, as a table that leads to the rows one by one: a list of them would be walked along.
-        Told how many there are, SQLite does not read the whole table for a filter before it looks.
+        """Put the keys first, as a table that leads to the rows one by one: SQLite would walk along a list. Given their
+        number, it does not scan the whole table for a filter first.
         """
         size, parameters = self._keys(shape, op, names)
         asked = ("find", op.table, op.by, op.columns, size)
         return self._kept(asked, lambda: self._find(shape, op, size)), [*parameters, shard]
 
     def remove(self, shape: Shape, shard: int, op: Remove, names: NameLookup) -> Question:
-        """The keys come first, as in `find`; for servers, which take them as arrays."""
+        """Put the keys first, as in `find`; for servers, which take them as arrays."""
         size, parameters = self._keys(shape, op, names)
 
         def text() -> str:
@@ -221,7 +222,7 @@ class Statements:
         return self._kept(("remove", op.table, op.by, size), text), [*parameters, shard]
 
     def remove_one(self, shape: Shape, by: tuple[str, ...]) -> str:
-        """One row by its shard and a key."""
+        """Remove one row by its shard and key."""
 
         def text() -> str:
             equal = " AND ".join(f"{self._name(name)} = {self._mark}" for name in ("shard", *by))
@@ -230,7 +231,7 @@ class Statements:
         return self._kept(("remove one", shape.spec.name, by), text)
 
     def _keys(self, shape: Shape, op: Find | Remove, names: NameLookup) -> tuple[int, list[Any]]:
-        """How many keys the statement has room for, and their values as it takes them."""
+        """Return how many keys the statement has room for, and their values in the form it takes."""
         keys: list[Row] = [key_values(shape, op.by, key, names) for key in dict.fromkeys(op.keys)]
         if self._arrays:
             return 0, [list(values) for values in zip(*keys, strict=True)]
@@ -240,7 +241,7 @@ class Statements:
         return size, parameters
 
     def _asked(self, shape: Shape, op: Find | Remove, count: int) -> tuple[list[str], str]:
-        """The names of the columns of a table of keys, and what gives its rows."""
+        """Return the column names of a table of keys, and the SQL that gives its rows."""
         names = [f"key_{number}" for number in range(len(op.by))]
         if self._arrays:
             arrays = ", ".join(f"{self._mark}::{_ARRAY[shape.stored[name]]}" for name in op.by)
@@ -299,7 +300,7 @@ class Statements:
         parts = [f"SELECT {', '.join(map(self._name, shape.output(op.columns)))} FROM {self.table(shape)}"]
         parts.append(f"WHERE {self._conditions(shape, forms)}")
         bound = _bound(op.where)
-        compared = set(order if op.after is not None else ())  # with names, which are given as they are
+        compared = set(order if op.after is not None else ())  # with names, which are passed unencoded
         sort = {
             name: self._name_of(shape, name)
             if shape.column[name].form == "name" and (name in compared or name not in bound)
@@ -319,7 +320,7 @@ class Statements:
         return " ".join(parts)
 
     def _name_of(self, shape: Shape, column: str) -> str:
-        """The name behind a number, to sort by it."""
+        """Return the SQL for the name behind a number, to sort by it."""
         names = f"{self._prefix}{self._name(NAMES_TABLE)}"
         shard, number = self._name("shard"), self._name("number")
         table = self.table(shape)
@@ -330,10 +331,10 @@ class Statements:
 
     @staticmethod
     def _is_walked(shape: Shape, order: tuple[str, ...], forms: Sequence[tuple[str, str, int]]) -> bool:
-        """Would SQLite walk all of a tenant's rows in the order of their key, to find those of somebody?
+        """Return whether SQLite would walk all of a tenant's rows in key order to find one owner's.
 
-        It knows no better than that an index which begins with the tenant leads to few rows, so it takes the one that
-        saves it sorting. A `+` before a column of the order keeps it from that.
+        It assumes that an index beginning with the tenant leads to few rows, so it takes the one that saves sorting. A
+        `+` before a column of the order prevents that.
         """
         bound = {name for name, form, _ in forms if form in ("=", "in", "null")}
         if not shape.spec.key or order != shape.spec.key or order[0] in bound:
@@ -347,7 +348,7 @@ class Statements:
     def _where(
         self, shape: Shape, shard: int, where: tuple[Condition, ...], names: NameLookup
     ) -> tuple[tuple[Any, ...], list[Any]]:
-        """The forms of the conditions (column, comparison, how many values) and the parameters."""
+        """Return the forms of the conditions (column, comparison, number of values) and the parameters."""
         forms: list[tuple[str, str, int]] = []
         parameters: list[Any] = [shard]
         for name, comparison, value in where:
@@ -395,8 +396,7 @@ def _bound(where: tuple[Condition, ...]) -> set[str]:
 
 
 def without_bound(shape: Shape, op: Select) -> Select | None:
-    """The same question without the columns at the start of its order that are bound to one value; None if no row
-    comes behind its `after`."""
+    """Drop the order's leading columns that are bound to one value; None if no row can come after its `after`."""
     values = {name: value for name, comparison, value in op.where if comparison == "="}
     order, after = op.order or shape.spec.key, op.after
     place = 0
@@ -413,7 +413,7 @@ def without_bound(shape: Shape, op: Select) -> Select | None:
 
 
 def leading_name(shape: Shape, op: Select) -> str | None:
-    """The first column of names in the order that is not bound to one name, unless another column sorts before it."""
+    """Return the first column of names in the order not bound to one name, unless another column sorts before it."""
     if not shape.has_names:
         return None
     for part in (op.order or shape.spec.key, shape.order_of(op)[1]):
@@ -424,28 +424,28 @@ def leading_name(shape: Shape, op: Select) -> str | None:
 
 
 def key_values(shape: Shape, by: tuple[str, ...], key: Row, names: NameLookup) -> Row:
-    """The values of these columns as they are stored."""
+    """Return the stored values of these columns."""
     coded = [value_encoder(shape.column[name], names) for name in by]
     return tuple([value if code is None else code(value) for code, value in zip(coded, key, strict=True)])
 
 
 def _padded(values: tuple[Value, ...]) -> tuple[Value, ...]:
-    """Filled up to a power of two by repeating the last value, so that few statements serve all lengths."""
+    """Pad to a power of two by repeating the last value, so that few statements serve all lengths."""
     size = 1 << (len(values) - 1).bit_length()
     return values + values[-1:] * (size - len(values))
 
 
 # -- one transaction ----------------------------------------------------------------------------------
 #
-# Engines would disagree about what a call inside another call's work sees, and one of them would wait for itself.
+# Engines would disagree about what a nested call sees, and one of them would deadlock.
 
 R = TypeVar("R")
 _ROWS_BETWEEN = 256
-"""Rows of a stream after which it is looked whether somebody still waits for them."""
+"""Rows of a stream between checks for cancellation."""
 
 
 class NestedCallGuard(threading.local):
-    """`with turns:` around the work of a call; one at a time for each thread."""
+    """Allows one call at a time for each thread: `with turns:` around the work of a call."""
 
     busy = False
 
@@ -464,14 +464,13 @@ class NestedCallGuard(threading.local):
 class View(ABC):
     """One tenant seen through one transaction. Subclasses fill `ops` and `_rows`.
 
-    After an operation has failed nothing more is done, and the whole is rolled back even where the work
-    swallows the error: so it is on a server, so it is everywhere. Before each operation it is looked whether somebody
-    still waits for what is done (`core.limits`).
+    After an operation has failed, all others fail and the transaction is rolled back even if the work swallows the
+    error: servers behave so, so every engine does. Each operation first checks for cancellation (`core.limits`).
     """
 
     ops: ClassVar[dict[type[Any], Callable[[Any, Any], Any]]]
     can_wait: ClassVar[bool] = False
-    """Does it hold nothing while it is open that others wait for?"""
+    """True if it holds no lock that others wait for."""
 
     def __init__(self) -> None:
         self.failure: MunimentError | KeyTaken | None = None
@@ -499,22 +498,22 @@ class View(ABC):
         try:
             return run()
         except StorageFailure:
-            cancellation.check()  # broken off: told as what it is
+            cancellation.check()  # cancelled: reported as such
             raise
         finally:
             cancellation.end()
 
     def _interrupt(self) -> None:  # noqa: B027
-        """Break off the statement that runs in another thread, where the engine has such."""
+        """Interrupt the statement running in another thread, where the engine can."""
 
     def settle(self) -> None:
-        """The last moment before a commit: what was stopped by now is rolled back, what was not is written."""
+        """Check for cancellation one last time before a commit."""
         cancellation = CURRENT.get()
         if cancellation is not None:
             cancellation.settle()
 
     def stream(self, select: Select) -> Iterator[Row]:
-        """Rows one by one. Do not change the table while its stream is open."""
+        """Stream rows one by one. Do not change the table while its stream is open."""
         if self._ended or self.failure is not None:
             self._refuse()
         rows = self._watched(self._rows(select))
@@ -534,7 +533,7 @@ class View(ABC):
             raise
 
     def end(self) -> None:
-        """Nothing is answered from now on; open streams are closed with the transaction."""
+        """Refuse further operations; open streams are closed with the transaction."""
         self._ended = True
         for rows in self._streams:
             close = getattr(rows, "close", None)
@@ -547,7 +546,7 @@ class View(ABC):
 
     def _refuse(self) -> None:
         if isinstance(self.failure, StoreDamaged):
-            raise self.failure  # whoever goes on to look for more damage is told of this one again
+            raise self.failure  # a search for further damage reports this one again
         if self.failure is not None:
             raise StorageFailure("an operation of this transaction has failed; nothing more can be done in it")
         raise StorageFailure("this transaction has ended", hint="keep no transaction beyond its work")
@@ -558,11 +557,11 @@ class View(ABC):
 _ADVANCED_AT_ONCE = 512
 """Rows that one statement advances."""
 _NAMES_READ = 256
-"""Names that are read with one that is not known, since rows written together have neighbouring numbers."""
+"""Names read along with an unknown one, since rows written together have neighbouring numbers."""
 
 
 class _Changed(Protocol):
-    """What a statement that changes rows answers: a cursor that counts them."""
+    """The result of a statement that changes rows: a cursor that counts them."""
 
     @property
     def rowcount(self) -> int: ...
@@ -572,7 +571,7 @@ class SqlReader(View):
     """Reads by key, by condition and by count. It is the `NameLookup` of its transaction."""
 
     can_wait: ClassVar[bool] = True
-    """A view that only reads keeps nobody waiting."""
+    """True, as a view that only reads blocks nobody."""
 
     def __init__(self, tenant_id: str, location: str, statements: Statements, book: NameBook) -> None:
         super().__init__()
@@ -584,13 +583,13 @@ class SqlReader(View):
 
     @abstractmethod
     def _fetch(self, table: str, statement: str, parameters: Sequence[Any]) -> list[Row]:
-        """The stored rows that a statement answers."""
+        """Return the stored rows that a statement selects."""
 
     # -- names
 
     @property
     def _shard(self) -> int:
-        """The shard of the tenant; one that no row has if nothing was written to it yet."""
+        """Return the shard of the tenant, or an unused one if nothing was written to it yet."""
         if self._own_shard is None:
             number = self._number(TENANTS_SHARD, self._tenant_id)
             if number == NO_NAME:
@@ -660,11 +659,12 @@ class SqlReader(View):
 
     @abstractmethod
     def _streamed(self, select: Select) -> Iterator[Row]:
-        """The rows of one statement one by one, in flat memory."""
+        """Stream the rows of one statement in flat memory."""
 
     def _in_order(self, op: Select, ask: Callable[[Select], Iterable[Row]]) -> Iterator[Row]:
-        """The rows in the order of their names, though they lie in that of their numbers: name by name, from one to the
-        next, where names lead the order. Elsewhere the statement sorts (`Statements.select`)."""
+        """Stream rows in the order of their names, though they are stored by number: name by name where names lead the
+        order. Elsewhere the statement sorts (`Statements.select`).
+        """
         shape = shape_of(op.table)
         if not shape.has_names:
             yield from ask(op)
@@ -686,7 +686,7 @@ class SqlReader(View):
                 left = None if left is None else left - 1
 
     def _parts(self, shape: Shape, op: Select, column: str) -> Iterator[Select]:
-        """The same question for each name that rows have in this column, which leads the order."""
+        """Split the question by the names that rows have in this column, which leads the order."""
         after = op.after
         for name in sorted(self._names_in(shape, op, column), reverse=op.descending):
             begun = None
@@ -709,7 +709,7 @@ class SqlReader(View):
         return {self.name_of(number) for (number,) in found if number is not None}  # type: ignore[arg-type]
 
     def _question(self, op: Select) -> Question | None:
-        """The statement and its parameters; None where no row can hold what is asked."""
+        """Return the statement and its parameters; None where no row can match."""
         shape = shape_of(op.table)
         shape.check_select(op)
         if shape.check_where(op.where):
@@ -743,7 +743,7 @@ class SqlReader(View):
 
 
 class SqlTransaction(SqlReader):
-    """Writes too. What it learns of names is kept for others by `publish`, once it is committed."""
+    """A transaction that writes too. Names it learns are shared by `publish` once it is committed."""
 
     can_wait: ClassVar[bool] = False
 
@@ -758,11 +758,11 @@ class SqlTransaction(SqlReader):
 
     @abstractmethod
     def _run_many(self, table: str, statement: str, rows: Sequence[Row]) -> None:
-        """The statement for each of these stored rows, with the shard before it."""
+        """Run the statement for each of these stored rows, preceded by the shard."""
 
     @abstractmethod
     def _lock(self, names: Sequence[tuple[str, ...]]) -> None:
-        """Hold these locks, taken in this order."""
+        """Acquire these locks in this order."""
 
     @abstractmethod
     def _new_number(self, shard: int, name: str) -> int:
@@ -771,13 +771,13 @@ class SqlTransaction(SqlReader):
     # -- names
 
     def publish(self) -> None:
-        """After the commit: what was learned of names is true for all."""
+        """Share the names learned, after the commit."""
         for (shard, name), number in self._fresh_numbers.items():
             self._book.add(shard, [(number, name)])
 
     @property
     def _writing_shard(self) -> int:
-        """The shard of the tenant, which gets one by its first write."""
+        """Return the shard of the tenant, assigning one on its first write."""
         if self._own_shard is None:
             shard = shard_of(self._number_for(TENANTS_SHARD, self._tenant_id))
             self._enter(shard)

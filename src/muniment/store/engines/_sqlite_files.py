@@ -64,7 +64,7 @@ __all__ = [
 
 # -- errors -------------------------------------------------------------------------------------------
 #
-# What went wrong in SQLite, said in the words of `errors`: the one place that knows SQLite's codes.
+# Translation of SQLite's errors to those of `errors`: the one place that knows its codes.
 
 _TAKEN = frozenset(
     {sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_ROWID}
@@ -91,7 +91,7 @@ def is_broken_text(error: sqlite3.Error) -> bool:
 
 
 def _lacks_name(error: sqlite3.Error) -> bool:
-    """Is a table or a column not there that every store has? Then what the file says of its tables is damaged."""
+    """Return whether a table or column that every store has is missing: then the file's schema is damaged."""
     return code_of(error) == sqlite3.SQLITE_ERROR and any(words in str(error) for words in _LACKING)
 
 
@@ -101,7 +101,7 @@ def damaged_text(location: str) -> StoreDamaged:
 
 
 def translate(error: sqlite3.Error, location: str, *, is_open: bool = False) -> MunimentError:
-    """`is_open` of a store that was opened: where its file is malformed, it is a damaged store and nothing else."""
+    """Translate a SQLite error. With `is_open`, a malformed file means a damaged store."""
     code = code_of(error)
     details = {"location": location, "sqlite": f"{getattr(error, 'sqlite_errorname', '')} {error}".strip()}
     if code == sqlite3.SQLITE_IOERR_SHMSIZE:  # the write-ahead index could not grow
@@ -137,7 +137,7 @@ def translate(error: sqlite3.Error, location: str, *, is_open: bool = False) -> 
 
 # -- open files ---------------------------------------------------------------------------------------
 #
-# Reading a database file beside SQLite without dropping its locks.
+# Reading a database file alongside SQLite without dropping its locks.
 #
 # POSIX locks belong to the process and the file: closing *any* descriptor of a file drops every lock the process holds
 # on it, SQLite's too, and another process could then take the store for abandoned. So a descriptor opened here stays
@@ -146,12 +146,12 @@ def translate(error: sqlite3.Error, location: str, *, is_open: bool = False) -> 
 Key = tuple[int, int]
 
 _FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-"""Each system has one of them."""
+"""Flags that exist on only some systems."""
 _lock = threading.Lock()
 _seeking = threading.Lock()
 _engines: dict[Key, int] = {}
 _descriptors: dict[Key, dict[Key, int]] = {}
-"""By the database, the descriptors of it and of its log files."""
+"""By database, the descriptors of it and of its log files."""
 
 
 def _key(path: str) -> Key:
@@ -179,14 +179,14 @@ def leave(key: Key) -> None:
 
 @contextmanager
 def entered(path: str, *, create: bool = False) -> Iterator[None]:
-    """While the file is looked at before an engine has it open; one that is not there yet needs nothing.
+    """Hold the file while it is examined before an engine opens it; a missing one needs nothing.
 
-    `create`: a missing one is created first, for its owner alone. SQLite gives its log files the same mode.
+    `create`: a missing file is created first, readable by its owner alone. SQLite gives its log files the same mode.
     """
     made = _create_private(path) if create else None
     try:
         key = enter(path)
-    except (OSError, ValueError):  # what is wrong with the path is said by who opens it
+    except (OSError, ValueError):  # opening the path reports its fault
         yield
         return
     if made is not None:
@@ -205,14 +205,14 @@ def _create_private(path: str) -> int | None:
 
 
 def read_at(path: str, count: int, place: int = 0, *, ending: str = "") -> bytes:
-    """Bytes of a database that may be open, or of its log file of this ending, within `entered`."""
+    """Read bytes of a database that may be open, or of its log file with this ending, within `entered`."""
     with _lock:
         descriptor = _descriptor(path, ending)
     return _read(descriptor, count, place)
 
 
 def _read(descriptor: int, count: int, place: int) -> bytes:
-    """The bytes from a place on. Windows reads only from where a descriptor stands, so one reads at a time there."""
+    """Read bytes at an offset. Windows reads only at a descriptor's current position, so reads take turns there."""
     if hasattr(os, "pread"):
         return os.pread(descriptor, count, place)
     with _seeking:
@@ -229,7 +229,7 @@ def _descriptor(path: str, ending: str) -> int:
 
 
 def read_chunks(path: str, chunk_bytes: int, *, ending: str = "") -> Iterator[bytes]:
-    """The bytes of a database file, or of its log file of this ending, in chunks."""
+    """Read a database file, or its log file with this ending, in chunks."""
     with _lock:
         descriptor = _descriptor(path, ending)
     place = 0
@@ -240,18 +240,18 @@ def read_chunks(path: str, chunk_bytes: int, *, ending: str = "") -> Iterator[by
 
 # -- connections --------------------------------------------------------------------------------------
 #
-# Connections to one SQLite file: how they are set up, waited for, shared between threads, left behind by a fork.
+# Connections to one SQLite file: set-up, waiting, sharing between threads, and forks.
 #
 # One writer behind a lock and a few idle readers. Knows nothing of tables.
 
 _IDLE_READERS_MAX = 8
 _LOG_BYTES = 4 * 1024 * 1024
-"""So much is in the write-ahead log when its pages are brought into the file."""
+"""Size of the write-ahead log at which its pages are moved into the file."""
 _SLEEP_FIRST_S, _SLEEP_LAST_S = 0.0002, 0.004
 
 
 _Identity = tuple[int, int]
-"""A file's device and number: another file of the same name has others."""
+"""A file's device and inode, which identify it under a reused name."""
 
 
 def _identity(path: str) -> _Identity | None:
@@ -263,14 +263,14 @@ def _identity(path: str) -> _Identity | None:
 
 
 class FileTarget(NamedTuple):
-    """Where the file is and how it may be opened."""
+    """The file's path and how it may be opened."""
 
     path: str
     mode: Literal["rwc", "rw", "ro", "immutable"]
     durability: Literal["normal", "full"]
     busy_timeout_s: float
     is_log_damaged: bool = False
-    """Commits are lost; what is left can be read, one by one."""
+    """Commits are lost; the remaining rows can be read one by one."""
 
     @property
     def uri(self) -> str:
@@ -308,7 +308,7 @@ def connect(place: FileTarget, *, timeout_s: float) -> sqlite3.Connection:
 
 
 def patiently(connection: sqlite3.Connection, statement: str, deadline: float, location: str) -> sqlite3.Cursor:
-    """Run a statement that may find the file busy, asking again every few milliseconds until the deadline.
+    """Run a statement that may find the file busy, retrying every few milliseconds until the deadline.
 
     SQLite's own busy handler sleeps up to 100 ms between tries; with writers of a millisecond that starves.
     """
@@ -348,14 +348,14 @@ class Connections:
         self.is_closed = False
 
     def take_writer(self, deadline: float) -> sqlite3.Connection:
-        """The one writer, for one thread at a time, until `leave_writer`."""
+        """Take the one writer, for one thread at a time, until `leave_writer`."""
         if not self._lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
             raise StorageBusy(f"another thread holds {self.place.path}", hint="try again")
         taken = False
         try:
             self.refuse_closed()
             if self._writer is None:
-                self.refuse_vanished()  # before one is opened, which may be another file
+                self.refuse_vanished()  # before opening a connection, which may reach another file
                 self._writer, self._log = connect(self.place, timeout_s=0), None
             self.refuse_vanished()
             taken = True
@@ -367,7 +367,7 @@ class Connections:
                 self._lock.release()
 
     def refuse_vanished(self) -> None:
-        """SQLite goes on writing to a file that somebody removed, renamed or replaced, and what it takes is lost."""
+        """Refuse a removed, renamed or replaced file: SQLite would go on writing to it, and the writes be lost."""
         file, log = _identity(self._path), _identity(f"{self._path}-wal")
         if file is None or file != self._file or (self._log is not None and log != self._log):
             raise StorageLost(
@@ -381,13 +381,13 @@ class Connections:
         self._lock.release()
 
     def drop_writer(self) -> None:
-        """For a connection that cannot even roll back: the next writer gets a new one."""
+        """Drop a connection that cannot even roll back: the next writer gets a new one."""
         if self._writer is not None:
             self._writer.close()
             self._writer = None
 
     def take_reader(self) -> sqlite3.Connection:
-        """A connection of one's own, until `leave_reader`."""
+        """Take an exclusive reader until `leave_reader`."""
         with self._guard:
             self.refuse_closed()
             self._reading += 1
@@ -413,7 +413,7 @@ class Connections:
         self._end_reading()
 
     def take_snapshot(self) -> sqlite3.Connection:
-        """A reader for a long view, until `leave_snapshot`."""
+        """Take a reader for a long view, until `leave_snapshot`."""
         return self.take_reader()
 
     def leave_snapshot(self, connection: sqlite3.Connection) -> None:
@@ -435,7 +435,7 @@ class Connections:
         return sum(os.path.getsize(file) for file in (self._path, f"{self._path}-wal") if os.path.exists(file))
 
     def data_version(self) -> int:
-        """SQLite's own count of what others committed, seen by a connection that does nothing else."""
+        """Return SQLite's count of others' commits, seen by a connection used for nothing else."""
         with self._guard:
             self.refuse_closed()
             if self._watcher is None:
@@ -450,7 +450,7 @@ class Connections:
             raise Closed("the store has been closed")
 
     def close(self) -> None:
-        """Waits for a running write; readers in use are closed when they come back."""
+        """Close all connections. Waits for a running write; readers in use are closed on return."""
         with self._lock:
             with self._guard:
                 if self.is_closed:
@@ -470,7 +470,7 @@ class Connections:
 class MemoryConnections(Connections):
     """A database in memory: one connection behind a lock, for readers and writers alike.
 
-    A long view is a copy, so that it stays as it was and holds up nobody. A fork copies the store.
+    A long view is a copy, so that it stays unchanged and blocks nobody. A fork copies the store.
     """
 
     def __init__(self, place: FileTarget, connection: sqlite3.Connection) -> None:
@@ -492,7 +492,7 @@ class MemoryConnections(Connections):
         pass
 
     def drop_writer(self) -> None:
-        """A store in memory is gone with its connection."""
+        """Drop the connection, and with it the store."""
         self.is_closed = True
         self._connection.close()
 
@@ -519,13 +519,13 @@ class MemoryConnections(Connections):
         return 0
 
     def data_version(self) -> int:
-        """Every change is made on the one connection, which counts them; under the lock each is committed or undone."""
+        """Count changes made on the one connection; under the lock each is committed or undone."""
         with self._lock:
             self.refuse_closed()
             return self._connection.total_changes
 
     def after_fork(self) -> None:
-        """The child has a copy of its own, unless another thread was changing it at that moment."""
+        """Keep the child's own copy, unless another thread was changing it at the fork."""
         if not self._lock.acquire(blocking=False):
             raise StorageLost(
                 "another thread held the store in memory when this process was forked",
@@ -558,27 +558,27 @@ def connect_memory() -> sqlite3.Connection:
 
 _HEADER_BYTES, _FRAME_BYTES = 32, 24
 _MAGICS = (0x377F0682, 0x377F0683)
-"""Of a log whose checksums read words little-endian, or big-endian."""
+"""Magic numbers of a log whose checksums read words little-endian, or big-endian."""
 _CHUNK_FRAMES = 1024
 _INDEX_BYTES = 48
 _SETTLE_S = 2.0
-"""A live writer announces a commit so long after it wrote it, at most."""
+"""Longest time between a live writer's writing a commit and announcing it."""
 _PAUSE_S = 0.05
 
 
 def is_log_damaged(place: FileTarget) -> bool:
-    """Whether the log of a file holds commits that SQLite does not recover.
+    """Return whether the log of a file holds commits that SQLite does not recover.
 
-    Looks through a read-only connection: the last other one to be closed would empty the log. Within `entered`.
+    Looks through a read-only connection, as closing a last writable one would empty the log. Within `entered`.
     """
     log = f"{place.path}-wal"
     if place.mode == "immutable" or not os.path.exists(log) or not os.path.getsize(log):
         return False
     try:
         with closing(connect(place._replace(mode="ro"), timeout_s=place.busy_timeout_s)) as connection:
-            connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # recovers what can be read
+            connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # recovers the readable part
             return _stays_damaged(place)
-    except sqlite3.Error:  # raised again by whoever opens the file, and explained there
+    except sqlite3.Error:  # opening the file raises it again, with an explanation
         return False
 
 
@@ -593,7 +593,7 @@ def refuse_damaged_log(path: str) -> NoReturn:
 
 
 def _stays_damaged(place: FileTarget) -> bool:
-    """Whether commits are lost, and nobody is just about to announce one."""
+    """Return whether commits are lost, and not merely about to be announced."""
     recovered = _end_before_lost_commits(place.path)
     settle_s = min(_SETTLE_S, place.busy_timeout_s)
     deadline = time.monotonic() + settle_s
@@ -606,7 +606,7 @@ def _stays_damaged(place: FileTarget) -> bool:
 
 
 def _end_before_lost_commits(path: str) -> int | None:
-    """The number of the last frame that SQLite recovered, if a finished commit stands behind it in the log."""
+    """Return the last frame that SQLite recovered, if a finished commit follows it in the log."""
     if not all(os.path.exists(path + ending) for ending in ("-wal", "-shm")):
         return None
     index = read_at(path, 2 * _INDEX_BYTES, ending="-shm")
@@ -637,12 +637,12 @@ def _end_before_lost_commits(path: str) -> int | None:
 
 
 def _is_sound(header: bytes) -> bool:
-    """Whether the checksum of a log's header is right."""
+    """Return whether the checksum of a log's header is right."""
     return struct.unpack_from(">I", header)[0] in _MAGICS and _checksum(header, header[:24]) == header[24:]
 
 
 def _checksum(header: bytes, data: bytes, start: bytes = bytes(8)) -> bytes:
-    """The checksum of a log with this header, of data that comes behind what has the checksum `start`."""
+    """Return the checksum of a log with this header, of data that follows data with the checksum `start`."""
     one, other = struct.unpack(">2I", start)
     order = "<" if struct.unpack_from(">I", header)[0] == _MAGICS[0] else ">"
     words = struct.unpack(f"{order}{len(data) // 4}I", data)
@@ -654,15 +654,16 @@ def _checksum(header: bytes, data: bytes, start: bytes = bytes(8)) -> bytes:
 
 # -- opening ------------------------------------------------------------------------------------------
 #
-# Opening a SQLite file: what it is, whether it is ours, and making the tables of a new one.
+# Opening a SQLite file: identifying it, and making the tables of a new one.
 #
 # Refuses before it writes: a file that is something else is never touched. Safe for many processes that open the same
 # new file at once. Holds no connection afterwards.
 
 APPLICATION_ID = 0x6D756E69  # "muni"
 PAGE_BYTES = 2048
-"""Of a new file. Each commit writes whole pages of several b-trees to the log, most of them for one small cell, so that
-SQLite's own 4096 cost more; in pages of 1024, an entry of 280 bytes leaves a seventh empty. A file keeps what it has.
+"""Page size of a new file. Each commit writes whole pages of several b-trees to the log, most of them for one small
+cell, so that SQLite's own 4096 cost more; in pages of 1024, an entry of 280 bytes leaves a seventh empty. Existing
+files keep their size.
 """
 _MAGIC = b"SQLite format 3\0"
 _making = threading.Lock()
@@ -674,12 +675,12 @@ def prepare(place: FileTarget) -> tuple[FileTarget, int]:
     with entered(place.path, create=place.mode == "rwc"):
         try:
             return _prepare(place)
-        except UnicodeDecodeError:  # Python cannot read what SQLite says of a damaged schema
+        except UnicodeDecodeError:  # Python cannot decode SQLite's message about a damaged schema
             raise damaged_text(place.path) from None
 
 
 def prepare_memory() -> tuple[sqlite3.Connection, int]:
-    """An empty store in memory, copied from one that is made once in each process."""
+    """Return an empty store in memory, copied from one that is made once in each process."""
     connection = connect_memory()
     with _making:
         if not _empty:
@@ -711,7 +712,7 @@ def _prepare(place: FileTarget) -> tuple[FileTarget, int]:
 
 
 def _prepare_immutable(place: FileTarget, deadline: float) -> tuple[FileTarget, int]:
-    """A folder that takes no new file: a write-ahead log cannot be opened there, but a closed store can be read."""
+    """Prepare a file in a read-only folder: no write-ahead log can be opened there, but a closed store can be read."""
     log = place.path + "-wal"
     if os.path.exists(log) and os.path.getsize(log) > 0:
         raise StorageFailure(
@@ -765,7 +766,7 @@ def _check_or_make(connection: sqlite3.Connection, place: FileTarget, deadline: 
 
 
 def _is_made(connection: sqlite3.Connection, place: FileTarget, deadline: float) -> bool:
-    """Whether the file has our tables already; refuses one of another program, layout or version."""
+    """Return whether the file has our tables already; refuses one of another program, layout or version."""
     asked = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
     names = {name for (name,) in patiently(connection, asked, deadline, place.path)}
     (application_id,) = connection.execute("PRAGMA application_id").fetchone()
@@ -796,7 +797,7 @@ def _make_tables(connection: sqlite3.Connection) -> None:
 #
 # A SQLite store as a file: copied while it is in use, and put back in its place.
 #
-# A copy is what the store was at one moment, of whatever schema: it is neither migrated nor read. It appears under its
+# A copy is the store at one moment, of any schema: it is neither migrated nor read. It appears under its
 # name only when it is complete. Knows nothing of what rows mean.
 
 _WAIT_S = 30.0
@@ -805,7 +806,7 @@ _NUMBER = f"SELECT max(number) FROM {LAYOUT_TABLE}"
 
 
 def schema_number(path: str) -> int:
-    """The number of the store's layout; refuses what is no store of muniment's."""
+    """Return the number of the store's layout; refuses anything but a muniment store."""
     place = FileTarget(path, "ro", "normal", _WAIT_S)
     with entered(path):
         check_file(place)
@@ -834,7 +835,7 @@ def _number(connection: sqlite3.Connection, path: str) -> int:
 
 
 def copy_file(source: str, target: str) -> int:
-    """Copy a store, while others read and write it, into a new file; answers the schema number of the copy."""
+    """Copy a store, while others read and write it, into a new file; returns the schema number of the copy."""
     if os.path.exists(target):
         raise InvalidInput(f"there is a file {target} already", path="$.file", hint="name a new file for the copy")
     schema_number(source)
@@ -853,7 +854,7 @@ def copy_file(source: str, target: str) -> int:
 
 
 def _copied(source: str, part: str) -> int:
-    """All pages at one moment: page by page, a store that others write to would be begun with again and again."""
+    """Copy all pages at one moment: page by page, the copy of a busy store would keep restarting."""
     _remove(part)
     try:
         with (
@@ -870,7 +871,7 @@ def _copied(source: str, part: str) -> int:
 
 
 def replace_file(copy: str, target: str) -> str | None:
-    """Put a copy in the place of a store that nobody has open; answers where the store that stood there is kept."""
+    """Replace a closed store with a copy; returns where the old store is kept."""
     schema_number(copy)
     kept = None
     if os.path.exists(target):
@@ -884,7 +885,7 @@ def replace_file(copy: str, target: str) -> str | None:
 
 
 def _close_log(path: str) -> None:
-    """Bring what the log holds into the file. SQLite does so only where no other connection is open."""
+    """Bring the log into the file. SQLite does so only where no other connection is open."""
     try:
         with entered(path), closing(connect(FileTarget(path, "rw", "full", 1.0), timeout_s=1.0)) as connection:
             (mode,) = connection.execute("PRAGMA journal_mode = DELETE").fetchone()

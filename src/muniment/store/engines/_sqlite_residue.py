@@ -1,9 +1,9 @@
-"""Bytes left behind in the files of a SQLite store: emptying the log, looking for them, rebuilding the file.
+"""Residual bytes in the files of a SQLite store: emptying the log, searching for them, rebuilding the file.
 
-A forget overwrites rows where they lie (`secure_delete`), and tables with content never move a row to another page
+A forget overwrites rows in place (`secure_delete`), and tables with content never move a row to another page
 (`engines.layout`). So nothing is left once the write-ahead log is empty, and no file has to be read. Needles are for
-what may have moved, and for tests: one may be cut in two by a page boundary, or half overwritten, so parts of it
-count as well (`traces_of`). After a rebuild nothing is left but live rows, so then only whole needles count.
+bytes that may have moved, and for tests: one may be cut in two by a page boundary, or half overwritten, so parts of it
+count as well (`traces_of`). After a rebuild only live rows are left, so then only whole needles count.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _READ_LOCKS = range(123, 128)
 def confirm(
     connection: sqlite3.Connection, place: FileTarget, needles: Sequence[bytes], *, look_bytes_max: int
 ) -> ScrubReport:
-    """After a forget: empty the log into the file, where rows were overwritten. The caller keeps other writers out.
+    """Empty the log into the file after a forget, where rows were overwritten. The caller keeps other writers out.
 
-    Given needles, it looks for them and rebuilds the file if it finds one; but a file of more than `look_bytes_max` is
-    left to a thorough scrub.
+    Given needles, it searches for them and rebuilds the file if it finds one; but a file of more than `look_bytes_max`
+    is left to a thorough scrub.
     """
     try:
         if not _empty_log(connection, place):
@@ -58,7 +58,7 @@ def confirm(
 
 
 def rebuild(place: FileTarget, needles: Sequence[bytes] = ()) -> ScrubReport:
-    """Write the file anew with nothing but live rows, and look for the needles. The caller keeps other writers out."""
+    """Rewrite the file with only live rows, and search for the needles. The caller keeps other writers out."""
     deadline = time.monotonic() + place.busy_timeout_s
     try:
         with closing(connect(place, timeout_s=0)) as connection:
@@ -87,7 +87,7 @@ def _failed(error: sqlite3.Error | StorageFailure, place: FileTarget) -> ScrubRe
 
 
 def _readers(path: str) -> list[str]:
-    """The processes that hold a read lock on the log, as far as the system tells: Linux lists locks by inode."""
+    """Return the processes with a read lock on the log, where the system reports them: Linux lists locks by inode."""
     found: dict[int, None] = {}
     with suppress(OSError, ValueError, IndexError):
         inode = os.stat(path).st_ino
@@ -115,7 +115,7 @@ def _files(place: FileTarget) -> list[tuple[str, str]]:
 
 
 def traces_of(needles: Iterable[bytes]) -> list[bytes]:
-    """Each needle, or the parts by which a cut or half overwritten one is known: halves, or stretches of 64 bytes."""
+    """Return each needle, or the parts that identify a cut or half overwritten one: halves, or runs of 64 bytes."""
     traces: dict[bytes, None] = {}
     for needle in needles:
         if len(needle) > _PART_BYTES:
@@ -130,7 +130,7 @@ def traces_of(needles: Iterable[bytes]) -> list[bytes]:
 
 
 def found_in(files: Iterable[tuple[str, str]], needles: Sequence[bytes]) -> bool:
-    """Is any of the needles in any of the files? Reads in stretches that overlap by the longest needle."""
+    """Return whether any file contains any of the needles. Reads in stretches that overlap by the longest needle."""
     wanted = [needle for needle in needles if needle]
     if not wanted:
         return False
@@ -148,7 +148,7 @@ def found_in(files: Iterable[tuple[str, str]], needles: Sequence[bytes]) -> bool
 
 
 class _Sieve:
-    """Which of many needles may be in a chunk, in one pass over its 8-byte words whatever their number.
+    """A filter for the needles that may be in a chunk, in one pass over its 8-byte words whatever their number.
 
     Wherever a needle of 15 bytes or more lies, one aligned word falls wholly into its first 15 bytes, and that
     word is one of eight. Shorter needles are always candidates.

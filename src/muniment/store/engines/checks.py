@@ -1,11 +1,11 @@
-"""What every engine refuses alike, before a row or condition reaches any storage.
+"""Checks that every engine applies before a row or condition reaches storage.
 
-Holds the shape of each table (looked up once) and the checks of tenants, rows, keys and conditions against
-it, so that SQLite and PostgreSQL refuse the same things with the same words. Never touches storage.
+Holds the shape of each table (looked up once) and the checks of tenants, rows, keys and conditions against it, so that
+SQLite and PostgreSQL refuse the same things with the same messages. Never touches storage.
 
-Plain values only: exactly str, int, bytes or None. Subclasses (bool, enums) are refused, because drivers
-disagree about how to store them. NUL characters and lone surrogates are refused, because PostgreSQL cannot
-hold the first and no file can hold the second.
+Plain values only: exactly str, int, bytes or None. Subclasses (bool, enums) are refused, because drivers disagree about
+how to store them. NUL characters and lone surrogates are refused, because PostgreSQL cannot hold the first and no file
+can hold the second.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ __all__ = [
 ]
 
 IN_MAX = 16_384
-"""How many values one `in` may hold (SQLite binds at most 32,766)."""
+"""Maximum number of values in one `in` (SQLite binds at most 32,766)."""
 
 TENANT_ANY = "*"
-"""Means every tenant to the PostgreSQL policy on `tenants`, so no tenant may be called so."""
+"""Every tenant, to the PostgreSQL policy on `tenants`; so no tenant may have this name."""
 
 _INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
 _PYTHON_TYPE: dict[str, type] = {"text": str, "int": int, "bytes": bytes}
@@ -46,7 +46,7 @@ _FEW = 4
 
 
 class Shape(NamedTuple):
-    """A table with everything looked up that an operation asks about it."""
+    """A table with everything an operation needs to know about it."""
 
     spec: Table[Any]
     names: tuple[str, ...]
@@ -55,22 +55,22 @@ class Shape(NamedTuple):
     types: tuple[type, ...]
     key_positions: tuple[int, ...]
     texts: frozenset[str]
-    """Columns that hold any text, and can be asked for by it."""
+    """Columns that hold any text and can be queried by it."""
     stored: dict[str, Literal["text", "int", "bytes"]]
-    """How the value of each column is stored (`codec`)."""
+    """Storage form of each column (`codec`)."""
     has_names: bool
     is_coded: bool
-    """Is a column stored in another form than it is read and written?"""
+    """True if a column's stored form differs from its plain one."""
     fixed: frozenset[str]
     """Columns of the primary and unique keys: a Patch may not touch them."""
     can_advance: bool
-    """Does it hold nothing but numbers besides its key?"""
+    """True if all columns outside its key are numbers."""
 
     def key_of(self, row: Row) -> Row:
         return tuple([row[position] for position in self.key_positions])
 
     def last_of_each_key(self, rows: Sequence[Row]) -> list[Row]:
-        """One row for each primary key, the last given: what a Put of these rows comes to."""
+        """Keep one row for each primary key, the last given: the effect of a Put of these rows."""
         if len(self.key_positions) == len(self.names):  # nothing but a key: equal keys are equal rows
             return list(dict.fromkeys(rows))
         return list({self.key_of(row): row for row in rows}.values())
@@ -87,7 +87,7 @@ class Shape(NamedTuple):
         return columns or self.names
 
     def order_of(self, select: Select) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The order asked for, and the key columns that make it total (so that ties are the same everywhere)."""
+        """Return the order given plus the key columns that make it total, so that ties are the same everywhere."""
         order = select.order or self.spec.key
         for name in order:
             if self.column_named(name).nullable:
@@ -99,7 +99,7 @@ class Shape(NamedTuple):
         return order, tuple(name for name in self.spec.key if name not in order)
 
     def check_select(self, select: Select) -> None:
-        """Everything about a Select that is not in its shape: the values of `after` and `limit`."""
+        """Check the parts of a Select that are not in its shape: the values of `after` and `limit`."""
         if select.after is not None:
             order = select.order or self.spec.key
             if not order or len(select.after) != len(order):
@@ -113,7 +113,7 @@ class Shape(NamedTuple):
             raise InvalidInput(f"a limit is a whole number from 0 on, not {limit!r}")
 
     def check_find(self, find: Find) -> bool:
-        """Refuse a question by what is no unique key, or by values that it cannot have; False where it asks nothing."""
+        """Refuse a lookup by a non-unique key, or by invalid values; False where it asks nothing."""
         if not find.by or (find.by != self.spec.key and find.by not in self.spec.unique):
             raise InvalidInput(f"({', '.join(find.by)}) is no unique key of {self.spec.name}")
         if len(find.keys) * len(find.by) > IN_MAX:
@@ -125,7 +125,7 @@ class Shape(NamedTuple):
         return bool(find.keys)
 
     def check_condition(self, condition: Condition) -> bool:
-        """Refuse a condition that makes no sense; False where it is clear that nothing can meet it."""
+        """Refuse a meaningless condition; False where nothing can meet it."""
         name, comparison, value = condition
         column = self.column_named(name)
         if comparison == "in":
@@ -204,7 +204,7 @@ def shape_of(table: str) -> Shape:
 
 
 def check_tenant(tenant_id: str) -> None:
-    """A tenant is a non-empty text other than `*`: an unset PostgreSQL setting reads as the empty text."""
+    """Check a tenant name, a non-empty text other than `*`: an unset PostgreSQL setting reads as the empty text."""
     if type(tenant_id) is not str or not tenant_id or tenant_id == TENANT_ANY:
         raise InvalidInput(f"not a tenant: {tenant_id!r}")
     _check_text("tenant_id", tenant_id)
@@ -224,7 +224,7 @@ def _check_text(name: str, value: str) -> None:
 
 
 def check_value(shape: Shape, column: Column, value: Value, *, null: bool | None = None) -> None:
-    """Refuse a value the column cannot hold. `null` says whether None is fine; by default the column says."""
+    """Refuse a value the column cannot hold. `null` overrides whether None is allowed."""
     if value is None:
         if not (column.nullable if null is None else null):
             raise InvalidInput(f"{shape.spec.name}.{column.name} cannot be null here")
@@ -238,7 +238,7 @@ def check_value(shape: Shape, column: Column, value: Value, *, null: bool | None
 
 
 def _check_values(shape: Shape, column: Column, values: tuple[Value, ...]) -> None:
-    """The values of an `in`: texts all at once as long as they are plain, everything else one by one."""
+    """Check the values of an `in`: plain texts all at once, everything else one by one."""
     if set(map(type, values)) == {str} == {_PYTHON_TYPE[column.type]} and _is_plain("".join(cast("Any", values))):
         return
     for value in values:
@@ -267,7 +267,7 @@ def check_rows(shape: Shape, rows: Sequence[Row]) -> None:
 
 
 def check_advance(shape: Shape, rows: Sequence[Row]) -> None:
-    """Refuse rows that cannot be added to others: of a table that holds more than numbers, or two of one key."""
+    """Refuse rows that cannot be added to others: of a table with more than numbers, or two of one key."""
     check_rows(shape, rows)
     if not shape.can_advance:
         raise InvalidInput(f"rows of {shape.spec.name} hold more than numbers")
@@ -276,7 +276,7 @@ def check_advance(shape: Shape, rows: Sequence[Row]) -> None:
 
 
 def _check_row(shape: Shape, row: Row) -> None:
-    """Texts at a glance, as long as they are plain; whatever is not of its column's type, or a number, alone."""
+    """Check a row: plain texts at a glance, other values one by one."""
     plain = _is_plain("".join([value for value in row if type(value) is str]))
     for wanted, value, column in zip(shape.types, row, shape.spec.columns, strict=True):
         if type(value) is wanted:

@@ -1,9 +1,9 @@
-"""How column values are stored: compact integers and bytes for what the rooms read and write as text.
+"""The stored form of column values: compact integers and bytes for what the rooms read and write as text.
 
 `core.ports.schema` declares the form of each column. Ids, times and closed vocabularies have fixed codes; names of
 users, sessions, agents and runs are numbers from the table `names`, which each transaction looks up (`NameLookup`).
-Decoding never raises: a value that no code gives becomes a text that no writer could have written, so that the hashes
-and digests over it fail where it is used. Never touches a database.
+Decoding never raises: an invalid stored value becomes a text that no writer could have written, so that the hashes and
+digests over it fail where it is used. Never touches a database.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ __all__ = [
 BUCKETS = 1 << 16
 """Shards of one tenant. All rows are in its first until ids carry the bucket of their user."""
 NO_NAME = -1
-"""The number of a name that nothing was written under yet: no row has it."""
+"""The number of a name that has none yet: no row has it."""
 _DAMAGED = "\ufffd"
-"""Begins what a value decodes to that no code gives."""
+"""Prefix of a decoded value whose stored form is invalid."""
 
 
 def shard_of(tenant_number: int) -> int:
@@ -70,7 +70,7 @@ PREFIXES = (
     *("plan", "prc", "prm", "qst", "rcp", "rec", "replay", "rule", "run", "sel", "ses", "sum", "trc", "txt"),
     *("vrf", "ws"),
 )
-"""Of the ids that this package mints."""
+"""Prefixes of the ids that this package mints."""
 MINTED = tuple(sorted(f"{prefix}_" for prefix in PREFIXES))
 _HEX = frozenset("0123456789abcdef")
 _HEX_CHARS = 32
@@ -78,10 +78,11 @@ _MINTED_BYTES = 1 + _HEX_CHARS // 2
 
 
 def encode_id(text: str) -> bytes:
-    """The prefix of a minted id as an even byte and its 16 raw bytes; any other id with its text. Codes sort as ids do.
+    """Encode a minted id as an even byte for its prefix and 16 raw bytes; any other id with its text. Codes sort as ids
+    do.
 
     An id that only begins like a minted one has the code of the last minted one before it, and then its text. All
-    others have an odd byte, which says between which prefixes they are, and their text.
+    others have an odd byte, which places them between prefixes, and their text.
     """
     group = bisect_right(MINTED, text)
     prefix = MINTED[group - 1] if group else ""
@@ -97,7 +98,7 @@ def encode_id(text: str) -> bytes:
 
 
 def _last_number_before(rest: str) -> int:
-    """The greatest number whose 32 hexadecimal digits sort before a text or begin it; -1 if there is none."""
+    """Return the greatest number whose 32 hexadecimal digits sort before a text or begin it; -1 if there is none."""
     digits = "".join(takewhile(_HEX.__contains__, rest[:_HEX_CHARS]))
     open_places = _HEX_CHARS - len(digits)
     first = int(digits or "0", 16) << 4 * open_places
@@ -122,7 +123,7 @@ def decode_id(code: bytes) -> str:
 
 
 def encode_ids(text: str) -> bytes:
-    """Ids, one to a line: the codes of ids that are all minted behind a 0, any other text behind a 1; compressed."""
+    """Encode ids, one to a line: ids that are all minted as codes after a 0, other texts after a 1; compressed."""
     codes = [encode_id(id_) for id_ in text.split("\n")]
     if all(len(code) == _MINTED_BYTES and code[0] % 2 == 0 for code in codes):
         return b"\0" + zlib.compress(b"".join(codes))
@@ -151,7 +152,7 @@ _FIXED_CHARS = len("1970-01-01T00:00:00.000000Z")
 
 @lru_cache(maxsize=1024)
 def encode_instant(ts: str) -> int:
-    """Microseconds since 1970 of a time in the one form (`core.instants`); the empty text is before all times.
+    """Convert a time in the canonical form (`core.instants`) to microseconds since 1970; the empty text sorts first.
 
     Raises `InvalidInput` for any other text.
     """
@@ -198,8 +199,9 @@ WORD_OF = {letter: word for word, letter in _LETTER_OF.items()}
 
 
 def encode_word(word: str) -> str:
-    """One letter for a word of the vocabulary; any other stands in full behind the letter of the last one before it, so
-    that codes sort as words do."""
+    """Encode a word of the vocabulary as one letter; any other in full after the letter of the last word before it, so
+    that codes sort as words do.
+    """
     letter = _LETTER_OF.get(word)
     if letter is not None:
         return letter
@@ -220,7 +222,7 @@ _PACKED_BYTES_MIN = 512
 
 
 def pack(text: str) -> str | bytes:
-    """A long text compressed; a short one, or one that does not get shorter, as it is."""
+    """Compress a long text; a short or incompressible one is returned unchanged."""
     if len(text) < _PACKED_BYTES_MIN:
         return text
     data = text.encode()
@@ -238,14 +240,15 @@ def unpack(held: str | bytes) -> str:
 
 
 def pack_bytes(data: bytes) -> bytes:
-    """One byte that says whether the rest is compressed, and the rest. Fast rather than small: blocks of the index are
-    written again and again as they grow."""
+    """Pack bytes behind one byte for compressed or not. Fast rather than small: blocks of the index are rewritten as
+    they grow.
+    """
     packed = zlib.compress(data, 1)
     return b"\1" + packed if len(packed) < len(data) else b"\0" + data
 
 
 def unpack_bytes(held: bytes) -> bytes:
-    """Damaged data comes back as it is, for the digest over it to fail."""
+    """Unpack bytes; damaged data is returned unchanged, so that the digest over it fails."""
     if not isinstance(held, bytes) or held[:1] not in (b"\0", b"\1"):
         return str(held).encode(errors="replace")
     try:
@@ -261,8 +264,9 @@ _AS_IT_IS = "{{"
 
 
 def encode_body(body: str) -> str:
-    """The text alone, of a body that says nothing but a text without escapes. It is 14 bytes shorter, and can be read
-    by anybody who looks into the file."""
+    """Store only the text of a body that holds nothing but a text without escapes. It saves 14 bytes, and the file
+    stays readable.
+    """
     if body.startswith(_BEFORE) and body.endswith(_BEHIND) and len(body) >= len(_BEFORE) + len(_BEHIND):
         text = body[len(_BEFORE) : -len(_BEHIND)]
         if not text.startswith("{") and '"' not in text and "\\" not in text:
@@ -283,7 +287,7 @@ class NameLookup(Protocol):
     """The names of one tenant as a transaction sees them."""
 
     def number_of(self, name: str) -> int:
-        """The number of a name; `NO_NAME` if it has none."""
+        """Return the number of a name; `NO_NAME` if it has none."""
 
     def name_of(self, number: int) -> str: ...
 
@@ -292,7 +296,7 @@ class NameGiver(NameLookup, Protocol):
     """A transaction that may give a number to a new name."""
 
     def number_for(self, name: str) -> int:
-        """The number of a name, assigned now if it has none."""
+        """Return the number of a name, assigning one if it has none."""
 
 
 class NameBook:
@@ -322,9 +326,9 @@ class NameBook:
                 self._names[shard, number] = name
 
     def bind(self, source: str) -> bool:
-        """Forget all names if they came from another history of the store; answers whether they did not.
+        """Forget all names if they came from another history of the store; returns whether they were kept.
 
-        A standby that was promoted may lack the last names of its primary, and have given their numbers to others.
+        A promoted standby may lack the last names of its primary, and have given their numbers to others.
         """
         if source == self._source:
             return True
@@ -355,15 +359,16 @@ def _coders(column: Column) -> tuple[Callable[[Any], Value], Callable[[Any], Val
 
 
 def value_encoder(column: Column, names: NameLookup) -> Callable[[Any], Value] | None:
-    """What makes a condition's value comparable with the stored ones; None where they are stored as they are."""
+    """Return the encoder that makes a condition's value comparable with stored ones; None if none is needed."""
     if column.form == "plain" or column.form in OPAQUE:
         return None
     return names.number_of if column.form == "name" else _coders(column)[0]
 
 
 class RowCoder:
-    """Turns rows with certain columns into stored ones, and back. `packs`: long values are compressed here; else the
-    server does so itself."""
+    """Turns rows with certain columns into stored ones, and back. `packs`: compress long values here; else the server
+    does.
+    """
 
     def __init__(self, columns: Iterable[Column], *, packs: bool) -> None:
         plain = ("plain", "name") if packs else ("plain", "name", "packed")
@@ -373,10 +378,10 @@ class RowCoder:
         self._encoders = [(place, encode) for place, (encode, _) in coders]
         self._decoders = [(place, decode) for place, (_, decode) in coders]
         self.is_plain = not self._names and not coders
-        """Are rows stored as they are?"""
+        """True if rows are stored unchanged."""
 
     def encoder(self, names: NameGiver) -> Callable[[Row], Row]:
-        """It gives numbers to names that have none."""
+        """Return an encoder that assigns numbers to new names."""
         return self._converter(names.number_for, self._encoders)
 
     def decoder(self, names: NameLookup) -> Callable[[Row], Row]:

@@ -1,7 +1,7 @@
 """The tables of `core.ports.schema` as SQL: one declaration gives SQLite and PostgreSQL the same tables and indexes.
 
-A store remembers the fingerprint of the declaration it was made from. There is no migration in place: a store of
-another layout is refused, and `muniment store upgrade` copies one of version 0.1. Never touches a database.
+A store records the fingerprint of the declaration it was made from. There is no migration in place: a store of another
+layout is refused, and `muniment store upgrade` copies one of version 0.1. Never touches a database.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def fingerprint() -> str:
 
 
 def check_layout(found: Sequence[tuple[Any, Any]], location: str) -> None:
-    """Refuse a store whose layout (number, fingerprint) is not the one this muniment writes."""
+    """Refuse a store whose layout (number, fingerprint) differs from the one this muniment writes."""
     number, mark = found[0] if len(found) == 1 else (None, None)
     if number == LAYOUT and mark == fingerprint():
         return
@@ -78,7 +78,7 @@ def index_name(spec: Table[Any], columns: tuple[str, ...]) -> str:
 
 
 def _indexes(spec: Table[Any]) -> Iterator[tuple[str, str, str]]:
-    """(UNIQUE or nothing, name, columns) of each index besides the primary key."""
+    """Yield (UNIQUE or "", name, columns) of each index besides the primary key."""
     for columns in (*spec.unique, *spec.indexes):
         kind = "UNIQUE " if columns in spec.unique else ""
         yield kind, index_name(spec, columns), ", ".join(f'"{name}"' for name in ("shard", *columns))
@@ -97,8 +97,8 @@ def sqlite_tables() -> list[str]:
     """The statements that make an empty store.
 
     A table with content is a plain rowid table whose rows are only appended and emptied. `secure_delete` overwrites
-    what is freed, but moving a cell between pages may leave its bytes behind; appending never moves one. Tables that
-    hold nothing that was said lie in the order of their key.
+    what is freed, but moving a cell between pages may leave its bytes behind; appending never moves one. Tables without
+    content are stored in key order.
     """
     made = [
         f'CREATE TABLE "{LAYOUT_TABLE}" (number INTEGER NOT NULL PRIMARY KEY, fingerprint TEXT NOT NULL) STRICT',
@@ -128,7 +128,7 @@ VIEWS: dict[str, tuple[str, str | None]] = {
     "sessions_by_name": ("sessions", None),
     "users_by_name": ("users", None),
 }
-"""Read-only views for people who open the file with `sqlite3`: their tables, and the kind of items that they show."""
+"""Read-only views for people who open the file with `sqlite3`: their tables, and the kind of items they show."""
 
 
 def sqlite_views() -> list[str]:
@@ -152,14 +152,14 @@ def sqlite_views() -> list[str]:
 
 
 def _text_of(column: Column) -> str:
-    """An expression for the text that a body of an entry says."""
+    """Return an expression for the text in an entry's body."""
     held = f'own."{column.name}"'
     in_json = f"iif(json_valid({held}), json_extract({held}, '$.content'), NULL)"
     return f"iif(substr({held}, 1, 1) = '{{', {in_json}, {held})"
 
 
 def _readable(column: Column) -> str:
-    """An expression for the value that a stored one stands for, of SQLite's own functions."""
+    """Return an expression of SQLite's own functions that decodes a stored value."""
     held = f'own."{column.name}"'
     if column.form == "id":
         text = f"CASE length({held}) WHEN 17 THEN prefix || lower(hex(substr({held}, 2)))"
@@ -187,7 +187,7 @@ def _readable(column: Column) -> str:
 
 
 def _statistics(spec: Table[Any]) -> str:
-    """The figures that ANALYZE would find in a large store, so that SQLite plans for one from the start."""
+    """Return ANALYZE's figures for a large store, so that SQLite plans for one from the start."""
     own = spec.name if not any(column.content for column in spec.columns) else f"sqlite_autoindex_{spec.name}_1"
     rows = [(own, spec.key, True)]
     rows += [(index_name(spec, each), each, each in spec.unique) for each in (*spec.unique, *spec.indexes)]
@@ -202,8 +202,9 @@ _SESSIONS = frozenset({"session_id"})
 
 
 def _shares(spec: Table[Any], columns: tuple[str, ...], is_unique: bool) -> str:
-    """Rows in the table, then rows that share the first, the first two … columns of the index. No index is walked once
-    for each shard that there is, which SQLite takes to be cheap."""
+    """Return rows in the table, then rows that share the first, the first two … columns of the index. No index is
+    walked once for each shard, which SQLite takes to be cheap.
+    """
     form_of = {column.name: column.form for column in spec.columns}
     shares = [_TABLE_ROWS, _SHARD_ROWS]
     for name in columns:
@@ -222,7 +223,7 @@ def _shares(spec: Table[Any], columns: tuple[str, ...], is_unique: bool) -> str:
 
 
 def postgres_tables(schema: str) -> list[str]:
-    """The statements that make an empty store in an existing schema.
+    """Return the statements that make an empty store in an existing schema.
 
     Row-level security is enabled and forced, so that it binds the owner too (LG-02): a transaction sees and writes the
     rows of the shard in the setting muniment.shard, and nothing without one; and the number of the tenant that

@@ -1,6 +1,6 @@
 """`open_engine`: the one place that turns a target (path or URL) into an engine.
 
-Imports an engine only when it is asked for, so that a path costs no driver. Holds no engine and no setting.
+Imports an engine only when needed, so that a path loads no driver. Holds no engine and no setting.
 """
 
 from __future__ import annotations
@@ -93,8 +93,9 @@ def open_engine(
 
 
 def refuse_keywords(target: str, path: str) -> None:
-    """Refuse `host=… password=…`, which is no name of a file: one would be made, with the password in its name. What
-    was given is not repeated. A file that is there is meant, whatever it is called."""
+    """Refuse `host=… password=…`, which is not a file name: a file would be made with the password in its name. The
+    value is not repeated. An existing file of that name is accepted.
+    """
     keyword = _KEYWORD.match(target)
     if keyword is None or os.path.exists(target):
         return
@@ -107,7 +108,7 @@ def refuse_keywords(target: str, path: str) -> None:
 
 
 def durability_named(name: str) -> Durability:
-    """The durability of this name."""
+    """Return the durability of this name."""
     match name:
         case "normal" | "full" | "replicated":
             return name
@@ -120,7 +121,7 @@ def durability_named(name: str) -> Durability:
 
 
 def file_named(target: str) -> str | None:
-    """The path of the SQLite file that a target names; None where it names another kind of store."""
+    """Return the path of the SQLite file that a target names; None where it names another kind of store."""
     refuse_keywords(target, "$.db")
     scheme = None if target == ":memory:" or os.path.exists(target) else _SCHEME.match(target)
     if target == ":memory:":
@@ -135,7 +136,7 @@ def file_named(target: str) -> str | None:
 
 
 def new_schema(target: str) -> AbstractContextManager[None]:
-    """Let the block make a store at an address of PostgreSQL that has none; what it made goes if it fails."""
+    """Let the block make a store at a PostgreSQL address that has none; what it made is removed if it fails."""
     if _SCHEME.match(target) is None or not target.lower().startswith("postgres"):
         raise InvalidInput(f"no store can be kept at {target!r:.80}", path="$.new", hint=_HINT)
     url, options = _split(target)
@@ -202,7 +203,7 @@ def _need_driver() -> None:
 
 
 def _split(url: str) -> tuple[str, dict[str, str]]:
-    """The URL that the driver takes, which would refuse what is ours, and that: where one stands twice, the last."""
+    """Split a URL into the part the driver accepts and our own parameters; the last of a repeated one counts."""
     from urllib.parse import unquote
 
     base, _, query = url.partition("?")

@@ -1,9 +1,9 @@
 """`PostgresEngine`: the port over one schema of a PostgreSQL server.
 
-Every transaction begins by naming its tenant to the server, for that transaction alone; row-level security
-does the rest (LG-02). Role and limits are said with it and end with it too: a session holds nothing, so that a pooler
-may give each transaction another one. Writers of one tenant that need to take turns use `Lock`; others run side by
-side. Nothing here knows what rows mean.
+Every transaction begins by naming its tenant to the server, for that transaction alone; row-level security does the
+rest (LG-02). Role and limits are set with it and end with it too: a session holds no state, so that a pooler may give
+each transaction another one. Writers of one tenant that must be serialized use `Lock`; others run side by side. Nothing
+here knows what rows mean.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _FEW = _STREAM_ROWS + 1
 _CANCEL_WAIT_S = 5.0
 _numbers = count(1)
 COPY_ROWS_MIN = 1000
-"""Rows from which on COPY takes less of either side's processor than an INSERT for each."""
+"""Number of rows from which COPY costs both sides less processor time than INSERTs."""
 _COPIED = {"text": "text", "int": "int8", "bytes": "bytea"}
 
 
@@ -93,12 +93,12 @@ class PostgresReader(SqlReader):
         self._schema = schema
 
     def _enter(self, shard: int) -> None:
-        """Name the shard to the server, whose row-level security goes by it, for this transaction."""
+        """Name the shard to the server, whose row-level security uses it, for this transaction."""
         super()._enter(shard)
         self._run("", "SELECT set_config('muniment.shard', %s, true)", (str(shard),))
 
     def _interrupt(self) -> None:
-        """Asks the server over a connection of its own; where that is not reached, the statement ends by itself."""
+        """Cancel through a separate connection; if that fails, the statement ends by itself."""
         with suppress(psycopg.Error):
             self._connection.cancel_safe(timeout=_CANCEL_WAIT_S)
 
@@ -117,8 +117,9 @@ class PostgresReader(SqlReader):
         return cast("list[Row]", self._run(table, statement, parameters).fetchall())
 
     def _streamed(self, select: Select) -> Iterator[Row]:
-        """Few rows come with the answer. Where there are more, a cursor of the server begins again: it costs four more
-        questions, and most streams are short."""
+        """Stream rows. Few come with the answer; for more, a server cursor starts over: it costs four more queries, and
+        most streams are short.
+        """
         question = self._question(select)
         if question is None:
             return
@@ -126,7 +127,7 @@ class PostgresReader(SqlReader):
         if len(few) < _FEW:
             yield from few
             return
-        del few  # not kept along with what the cursor brings
+        del few  # not kept while the cursor is read
         cursor = self._connection.cursor(name=f"muniment_{next(_numbers)}")
         cursor.itersize = _STREAM_ROWS
         try:
@@ -144,7 +145,7 @@ class PostgresTransaction(PostgresReader, SqlTransaction):
         PostgresReader.__init__(self, connection, tenant_id, **context)
 
     def _new_number(self, shard: int, name: str) -> int:
-        """The server's next number, unless another transaction gives the name one first."""
+        """Return the server's next number, unless another transaction numbers the name first."""
         new = self._fetch(NAMES_TABLE, self._statements.new_name, (shard, name))
         found = new or self._fetch(NAMES_TABLE, self._statements.name_number, (shard, name))
         if not found:
@@ -164,13 +165,16 @@ class PostgresTransaction(PostgresReader, SqlTransaction):
             raise self._failed(error, op.table) from error
 
     def _may_copy(self) -> bool:
-        """COPY goes by a table of the transaction's own: the right to make one is everybody's, unless it was taken."""
+        """Return whether COPY is possible: it needs a temporary table, which anyone may make unless the right was
+        revoked.
+        """
         asked = "SELECT has_database_privilege(current_database(), 'TEMPORARY')"
         return bool(self._fetch("", asked, ())[0][0])
 
     def _copy(self, shape: Shape, rows: Sequence[Row]) -> None:
-        """The server refuses COPY into a table with row-level security. So rows go into one that nobody else sees, and
-        from there where they belong, through the policy. It ends with the transaction: a pooler finds nothing of it."""
+        """Copy rows into a temporary table, as the server refuses COPY under row-level security, and insert them from
+        there through the policy. The table ends with the transaction, so a pooler never sees it.
+        """
         table, held = self._statements.table(shape), f"pg_temp.{quoted(f'muniment_copy_{next(_numbers)}')}"
         names = ", ".join(map(quoted, ("shard", *shape.names)))
         cursor, shard = self._cursor, self._writing_shard
@@ -183,8 +187,9 @@ class PostgresTransaction(PostgresReader, SqlTransaction):
         cursor.execute(f"DROP TABLE {held}")
 
     def _run_many(self, table: str, statement: str, rows: Sequence[Row]) -> None:
-        """Pipelined by psycopg, and measured as the fastest way for fewer rows than are copied: arrays through unnest
-        are slower for a thousand and much slower for fifty."""
+        """Run rows pipelined by psycopg, measured as the fastest way below the COPY threshold: arrays through unnest
+        are slower for a thousand rows and much slower for fifty.
+        """
         shard = self._writing_shard
         if len(rows) == 1:
             self._run(table, statement, (shard, *rows[0]))
@@ -205,7 +210,7 @@ class PostgresTransaction(PostgresReader, SqlTransaction):
         numbers = [lock_number("lock", self._schema, self._tenant_id, *parts) for parts in names]
         if len(numbers) == 1:
             self._run("", "SELECT pg_advisory_xact_lock(%s)", (numbers[0],))
-        elif numbers:  # a function in a SELECT over one list is called for its values as they stand
+        elif numbers:  # a function in a SELECT over one list is called for its values in order
             asked = "SELECT pg_advisory_xact_lock(each) FROM unnest(%s::bigint[]) AS given(each)"
             self._run("", asked, (numbers,))
 
@@ -226,7 +231,7 @@ SELECT
   (SELECT coalesce(sum(n_live_tup), 0) FROM pg_stat_all_tables
    WHERE relid = to_regclass(%s))
 """
-"""The server's estimates, so that no table is gone through."""
+"""The server's estimates, so that no table is scanned."""
 _TENANTS = f"""
 SELECT name FROM {{names}} AS tenant
 WHERE shard = {TENANTS_SHARD} AND name > %s AND EXISTS (SELECT FROM {{tenants}} WHERE shard = tenant.number * {BUCKETS})
@@ -241,14 +246,14 @@ ORDER BY name
 _HISTORY = """
 SELECT CASE WHEN pg_is_in_recovery() THEN '' ELSE left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) END
 """
-"""The timeline of the server, which a standby begins anew when it is promoted; nothing of a standby."""
+"""The server's timeline, which changes when a standby is promoted; nothing for a standby."""
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _TRIES = 6
 _PREPARE_AFTER = 5
-"""Times a statement is sent before the server is asked to keep it ready."""
+"""Number of times a statement is sent before the server prepares it."""
 POOL_MAX = 8
 _REPLICA_WAIT_S = 1.0
-"""For a connection to the replica; the primary is asked after that."""
+"""Wait for a connection to the replica; after that the primary is asked."""
 _POKE_S = 0.01
 _ALONE = "open the replica by its own URL, with read_only=True"
 _APPLIED = {
@@ -259,7 +264,7 @@ _APPLIED = {
 
 
 class _Moved(StorageReadOnly):
-    """The server became a standby; what was asked is asked of its successor."""
+    """The server became a standby; the call is retried on its successor."""
 
 
 def check_name(name: str) -> None:
@@ -268,15 +273,16 @@ def check_name(name: str) -> None:
 
 
 def _try_again(pool: Pool) -> None:
-    """A pool gives its attempts up after some seconds, and begins anew only when somebody else asks. Those who are
-    waiting would wait for nothing, however soon the server, or its successor, is there: so it is asked for them."""
+    """Make the pool reconnect while callers wait: it gives up after some seconds, and tries again only for a new
+    caller, so that those already waiting would miss a server that is back.
+    """
     if pool.get_stats().get("requests_waiting", 0):
         with suppress(psycopg_pool.PoolTimeout, psycopg_pool.PoolClosed):
             pool.putconn(pool.getconn(timeout=_POKE_S))
 
 
 class PostgresEngine:
-    """One schema of one database. The pool grows from `pool_min` to `pool_max` connections as threads ask.
+    """One schema of one database. The pool grows from `pool_min` to `pool_max` connections on demand.
 
     With a `replica`, reads are answered there, writes and long views by the primary.
     """
@@ -318,7 +324,7 @@ class PostgresEngine:
         self._pid = os.getpid()
         self._replica = self._open_replica()
         self._looking: threading.Thread | None = None
-        """The last look at a replica that did not follow."""
+        """The last check of a replica that did not follow."""
         self._pool = self._open_home_pool()
         self._long_pool: Pool | None = None
 
@@ -388,7 +394,7 @@ class PostgresEngine:
                     replica.reads["replica"] += 1
                     return answer
                 except StorageFailure as error:
-                    replica.failed(error)  # the primary is asked instead
+                    replica.failed(error)  # the primary answers instead
             with self._view(tenant_id) as reader:
                 answer = work(reader)
             if replica is not None:
@@ -404,11 +410,11 @@ class PostgresEngine:
             yield reader
 
     def mark(self) -> str:
-        """What a transaction that began now would see: the server's own account of who has committed."""
+        """Return what a transaction starting now would see: the server's own snapshot of commits."""
         with self._turns, self._view(TENANT_ANY) as reader:
             ((seen,),) = reader._run("mark", "SELECT pg_current_snapshot()::text", ())
             if self._replica is not None:
-                self._replica.expire()  # what moved the mark is there for whoever reads next
+                self._replica.expire()  # the next reader must see what moved the mark
             return str(seen)
 
     def tenants(self, after: str | None = None, limit: int | None = None) -> list[str]:
@@ -430,7 +436,7 @@ class PostgresEngine:
         return self._replica is None or self._replica.catches_up()
 
     def sizes(self) -> StoreSizes:
-        """The server's own account of it, which is some seconds old."""
+        """Return the server's own estimate, some seconds old."""
         with self._turns, self._view(TENANT_ANY) as reader:
             schema = self._target.schema
             ledger = f'"{schema}".entries'
@@ -438,7 +444,7 @@ class PostgresEngine:
             return StoreSizes(int(size_bytes), int(entries))
 
     def scrub(self, needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:
-        """Rebuild the tables that hold content if `thorough`; otherwise say that this is due, and touch nothing."""
+        """Rebuild the tables that hold content if `thorough`; otherwise report that this is due and touch nothing."""
         del needles
         if self._target.read_only:
             raise StorageReadOnly(f"{self._ready.location} was opened for reading only")
@@ -497,8 +503,9 @@ class PostgresEngine:
         return self._open_pool(self._target.dsn, ready.is_pooled, role=ready.role, timeout_s=timeout_s, sizes=sizes)
 
     def _apart(self) -> Pool:
-        """Connections for long views alone: whoever takes an export in slowly, or waits for a bucket in the middle of
-        one, keeps nobody else from reading and writing. They are opened when asked for, and closed when idle."""
+        """Return the pool for long views alone: a slow export, or one that waits for a bucket, must not block other
+        readers and writers. Connections open on demand and close when idle.
+        """
         with self._forking:
             if self._long_pool is None and not self._closed:
                 self._long_pool = self._open_home_pool(is_long=True)
@@ -510,9 +517,9 @@ class PostgresEngine:
         return Replica(self._replica_settings, self._target, self._open_replica_pool)
 
     def _look_again(self) -> None:
-        """Ask a replica that did not follow, in the background: reads do so, but there may be none for hours.
+        """Check a replica that did not follow, in the background: reads would do so, but there may be none for hours.
 
-        One look at a time. The caller gets the state as last known, and does not wait for servers.
+        One check at a time. The caller gets the last known state, and does not wait for servers.
         """
         with self._forking:
             if self._closed or self._pid != os.getpid() or (self._looking is not None and self._looking.is_alive()):
@@ -534,7 +541,7 @@ class PostgresEngine:
             replica.failed(error)
 
     def _open_replica_pool(self, dsn: str, is_pooled: bool) -> Pool:
-        """Its sessions keep no role: it may not have come so far as to know it. Each transaction names it."""
+        """Open the replica's pool. Each transaction names the role, which may not be replicated yet."""
         timeout_s = min(_REPLICA_WAIT_S, self._target.busy_timeout_s)
         return self._open_pool(dsn, is_pooled, role=None, timeout_s=timeout_s, sizes=self._pool_sizes, is_replica=True)
 
@@ -551,7 +558,7 @@ class PostgresEngine:
         smallest, largest = sizes
 
         def configure(connection: Connection) -> None:
-            """A second wall where the session is ours alone: outside of a transaction, too, it is bound."""
+            """Bind the session itself too, where it is ours alone, so that it is bound outside of transactions."""
             if role is not None and not is_pooled:
                 connection.execute(f'SET ROLE "{role}"')
             if is_replica:  # the primary can be asked instead
@@ -561,7 +568,7 @@ class PostgresEngine:
             dsn,
             connection_class=Connection,
             kwargs={
-                "autocommit": True,  # every BEGIN is said
+                "autocommit": True,  # every BEGIN is explicit
                 "connect_timeout": self._target.connect_timeout_s,
                 "application_name": "muniment",
                 "prepare_threshold": None if is_pooled else _PREPARE_AFTER,
@@ -579,7 +586,7 @@ class PostgresEngine:
         return pool
 
     def _said_first(self) -> tuple[str, ...]:
-        """What each transaction is told in the same breath as its beginning, and what ends with it."""
+        """Return the settings sent with each transaction's BEGIN, which end with it."""
         settings = {"lock_timeout": f"{self._target.busy_timeout_s * 1000:.0f}ms"}
         if self._durability != "normal":
             settings["synchronous_commit"] = "on" if self._durability == "full" else "remote_apply"
@@ -589,7 +596,7 @@ class PostgresEngine:
         return ("SET LOCAL muniment.tenant = %s", "SET LOCAL muniment.shard = %s", *told)
 
     def _here(self) -> Pool:
-        """The pool of this process: one that a fork copied has no threads and shares its sockets with the parent."""
+        """Return the pool of this process: a forked copy has no threads and shares its parent's sockets."""
         if self._pid != os.getpid():
             with self._forking:
                 if self._pid != os.getpid():
@@ -621,10 +628,10 @@ class PostgresEngine:
             ) from error
 
     def _refusal(self, pool: Pool) -> StorageFailure:
-        """Why no connection was made. A pool does not tell, so the server is asked once more."""
+        """Return why no connection was made. A pool does not report it, so the server is asked once more."""
         lost = StorageLost(f"cannot reach {self._ready.location}", hint="is the server up?")
         if pool is not self._pool and pool is not self._long_pool:
-            return lost  # a replica: the primary is asked
+            return lost  # a replica: the primary answers
         try:
             connect(self._target).close()
         except StorageLost:
@@ -636,9 +643,9 @@ class PostgresEngine:
     def _begin(
         self, pool: Pool, beginning: str, tenant_id: str, check: Callable[[Connection], None] | None = None
     ) -> tuple[Connection, int | None]:
-        """Begin on a live connection; answers it, and the shard of the tenant if it was named to the server.
+        """Begin on a live connection; returns it, and the shard of the tenant if it was named to the server.
 
-        A connection that died while idle is thrown away: nothing was asked of it yet.
+        A connection that died while idle is dropped: nothing was sent on it yet.
         """
         for _ in range(pool.max_size + 1):
             connection = self._take(pool)
@@ -659,7 +666,9 @@ class PostgresEngine:
         raise StorageLost(f"the connection to {self._ready.location} breaks again and again", hint="is the server up?")
 
     def _say(self, cursor: psycopg.ClientCursor[tuple[Any, ...]], beginning: str, tenant_id: str) -> int | None:
-        """In one message. Answers the shard of the tenant if it is known, and was named to the server."""
+        """Send the settings in one message. Returns the shard of the tenant if it is known, and was named to the
+        server.
+        """
         number = self._book.number(TENANTS_SHARD, tenant_id)
         shard = None if number is None else shard_of(number)
         said = f"{beginning}; {'; '.join(self._said)}; {_HISTORY}"
@@ -668,7 +677,7 @@ class PostgresEngine:
             pass
         ((history,),) = cursor.fetchall()
         if history and not self._book.bind(history):
-            return None  # what was known of names came from another server
+            return None  # the cached names came from another server
         return shard
 
     def _commit_write(self, connection: Connection) -> None:
@@ -694,17 +703,17 @@ class PostgresEngine:
             raise translate(error, self._ready.location) from error
 
     def _give_back(self, pool: Pool, connection: Connection, done: bool) -> None:
-        """A connection whose transaction did not end well and cannot be rolled back is closed, which rolls it back."""
+        """Return a connection to the pool; one that cannot be rolled back is closed, which rolls it back."""
         try:
             if not done and not connection.closed:
-                connection.rollback()  # not execute("ROLLBACK"): this one also forgets what an aborted batch prepared
+                connection.rollback()  # not execute("ROLLBACK"): this also drops what an aborted batch prepared
         except psycopg.Error:
             connection.close()
         finally:
             pool.putconn(connection)
 
     def _moved(self, pool: Pool, connection: Connection, error: StorageReadOnly) -> StorageReadOnly:
-        """A server of several that takes no writes any more: its connections go, and another is looked for."""
+        """Drop the connections of a host that no longer accepts writes, and look for another."""
         if not self._has_several_hosts:
             return error
         connection.close()

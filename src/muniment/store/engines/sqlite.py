@@ -53,7 +53,7 @@ _STATEMENTS = Statements(mark="?")
 
 
 def with_marks(data: bytes) -> str:
-    """A text of which some bytes are no UTF-8."""
+    """Decode a text that is not valid UTF-8, with marks."""
     return data.decode("utf-8", "replace")
 
 
@@ -85,7 +85,7 @@ class SqliteReader(SqlReader):
             return list(self._fetch_broken(statement, parameters))
 
     def _fetch_broken(self, statement: str, parameters: Any) -> Iterator[Row]:
-        """Rows of which a text is no UTF-8: it comes with marks in place of what is none, which no hash is of."""
+        """Fetch rows with a text that is not valid UTF-8: it is returned with marks, which no hash covers."""
         self._connection.text_factory = with_marks
         try:
             yield from self._connection.execute(statement, parameters).fetchall()
@@ -137,7 +137,7 @@ class SqliteTransaction(SqliteReader, SqlTransaction):
         self._connection = connection
 
     def _new_number(self, shard: int, name: str) -> int:
-        """The next one: a file has one writer at a time."""
+        """Return the next number: a file has one writer at a time."""
         ((number,),) = self._fetch(NAMES_TABLE, _NEW_NUMBER, (shard,))
         self._run(NAMES_TABLE, _NEW_NAME, (shard, number, name))
         return number  # type: ignore[return-value]
@@ -146,7 +146,7 @@ class SqliteTransaction(SqliteReader, SqlTransaction):
         self._each(table, statement, rows)
 
     def _each(self, table: str, statement: str, rows: Sequence[Row]) -> int:
-        """How many rows it changed."""
+        """Return how many rows it changed."""
         shard = self._writing_shard
         try:
             if len(rows) == 1:
@@ -156,7 +156,7 @@ class SqliteTransaction(SqliteReader, SqlTransaction):
             raise self._failure(error, table) from error
 
     def _remove(self, op: Remove) -> int:
-        """One by one: given a list of keys, SQLite walks through all rows of the tenant."""
+        """Remove rows one by one: given a list of keys, SQLite scans all rows of the tenant."""
         shape = shape_of(op.table)
         if not shape.check_find(Find(op.table, op.by, op.keys)):
             return 0
@@ -164,7 +164,7 @@ class SqliteTransaction(SqliteReader, SqlTransaction):
         return self._each(op.table, self._statements.remove_one(shape, tuple(op.by)), keys)
 
     def _lock(self, names: Sequence[tuple[str, ...]]) -> None:
-        """A file has one writer at a time, so every lock is held already."""
+        """Do nothing: a file has one writer at a time, so every lock is held already."""
 
 
 # -- the engine ---------------------------------------------------------------------------------------
@@ -188,13 +188,14 @@ _LISTED = (
 _UNLISTED = f"{_WITH_SESSIONS} EXCEPT {_LISTED} ORDER BY name"
 _TENANTS = f"{_LISTED} AND name > ? ORDER BY name LIMIT ?"
 _ENTRIES = "SELECT coalesce(max(rowid), 0) FROM entries"
-"""Rows are only appended, so that the last number is how many there are."""
+"""Counts entries by the last row number, since rows are only appended."""
 
 
 class SqliteEngine:
-    """One file, or `:memory:`. `durability="normal"` survives a crash of the process, `"full"` a loss of power as well.
+    """A SQLite store in one file, or `:memory:`. `durability="normal"` survives a crash of the process, `"full"` a
+    power loss too.
 
-    A file of more than `look_bytes_max` is not looked through after a forget.
+    A file of more than `look_bytes_max` is not searched after a forget.
     """
 
     is_walled_by_the_server = False
@@ -285,7 +286,7 @@ class SqliteEngine:
 
     @staticmethod
     def _roll_back(connections: Connections, connection: sqlite3.Connection) -> None:
-        """A full disk may have rolled back already; a connection that cannot is given up, which rolls back too."""
+        """Roll back. A full disk may have done so already; a connection that cannot is dropped, which does too."""
         if not connection.in_transaction:
             return
         try:
@@ -332,7 +333,7 @@ class SqliteEngine:
 
     @staticmethod
     def _end_reading(connection: sqlite3.Connection) -> None:
-        """A reader that cannot end its view stays in it, and is closed for that by `Connections.leave_reader`."""
+        """End a view. A reader that cannot stays in it, so `Connections.leave_reader` closes it."""
         try:
             connection.execute("COMMIT")
         except sqlite3.Error:
@@ -355,7 +356,7 @@ class SqliteEngine:
         with self._turns:
             connection = connections.take_reader()
             try:
-                connection.text_factory = with_marks  # of a name that is no text too, so that `verify` can tell of it
+                connection.text_factory = with_marks  # also for an undecodable name, so that `verify` can report it
                 return [name for (name,) in connection.execute(asked, parameters)]
             except sqlite3.Error as error:
                 raise translate(error, connections.place.path) from error
@@ -405,7 +406,7 @@ class SqliteEngine:
             self._connections.close()
 
     def _here(self) -> Connections:
-        """The connections of this process. Those a fork copied are never touched again: SQLite forbids it."""
+        """Return the connections of this process. Forked copies are never touched again: SQLite forbids it."""
         if isinstance(self._connections, MemoryConnections):
             if self._connections.pid != os.getpid():
                 self._connections.after_fork()
@@ -423,7 +424,7 @@ class SqliteEngine:
 
     @staticmethod
     def _refuse_damaged(connections: Connections) -> None:
-        """Whoever reads or writes the whole store is not served a part of it."""
+        """Raise for a damaged file, so that reading or writing a whole store never serves a part of it."""
         if connections.place.is_log_damaged:
             refuse_damaged_log(connections.place.path)
 

@@ -1,4 +1,4 @@
-"""Temporary databases, for what has to be sorted or looked up and may be larger than memory."""
+"""Temporary databases, for data to sort or look up that may be larger than memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _HELD_KIB = 4096
 
 
 def temporary_database(tables: str) -> sqlite3.Connection:
-    """Make a database without a name: it takes little memory, spills to disk, and is gone when it is closed."""
+    """Make an unnamed database that takes little memory, spills to disk, and is gone when it is closed."""
     made = sqlite3.connect("", isolation_level=None, check_same_thread=False)
     made.executescript(
         f"PRAGMA temp_store = FILE; PRAGMA journal_mode = OFF; PRAGMA cache_size = -{_HELD_KIB}; {tables} BEGIN;"

@@ -1,1 +1,1 @@
-"""Lists in pages: where items stand in them (`rows`), and reading on from a place (`seeking`)."""
+"""Paged lists: the order of items (`rows`), and reading on from a place (`seeking`)."""

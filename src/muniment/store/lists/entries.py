@@ -1,4 +1,4 @@
-"""A user's entries, session by session, or a run's: from any place, either way; of a kind, of a time, with words."""
+"""A user's entries by session, or a run's: from any place, in either direction; filtered by kind, time and words."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ __all__ = ["ENTRY_KINDS", "count_entries", "entry_says", "list_placed"]
 ENTRY_KINDS: tuple[str, ...] = get_args(EntryKind)
 _ORDER = ("user_id", "session_id", "seq")
 _LOOKED = 200
-"""Entries that are looked at in one transaction where not all are shown."""
+"""Entries examined in one transaction where a filter applies."""
 
 Where = tuple[Condition, ...]
 
 
 class _Scope(NamedTuple):
-    """Whose entries: a user's, of a session, of a run."""
+    """The entries listed: a user's, a session's, or a run's."""
 
     user_id: str
     session_id: str | None
@@ -36,7 +36,9 @@ class _Scope(NamedTuple):
 
     @property
     def where(self) -> Where:
-        """By the index that leads there. A run id is a tenant's own; whether the run is this user's is looked at."""
+        """Return the conditions, by the index that fits. A run id is unique to a tenant; its user is checked
+        separately.
+        """
         if self.run_id is not None:
             return (("run_id", "=", self.run_id),)
         where: Where = (("user_id", "=", self.user_id),)
@@ -44,7 +46,7 @@ class _Scope(NamedTuple):
 
     @property
     def order(self) -> tuple[str, ...]:
-        """Of one session, or of a run, which has one, by the number alone."""
+        """Return the order; within one session, or a run, which has one, by the number alone."""
         return _ORDER if self.session_id is None and self.run_id is None else ("seq",)
 
     def holds(self, row: EntryRow | _Seen) -> bool:
@@ -53,7 +55,7 @@ class _Scope(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """As much of an entry as says whether it is asked for."""
+    """The columns of an entry that decide whether it matches the filter."""
 
     id: str
     user_id: str
@@ -66,7 +68,7 @@ class _Seen(NamedTuple):
 def list_placed(
     ctx: Context, tenant_id: str, user_id: str, session_id: str | None, run_id: str | None, asked: ListQuery
 ) -> Iterator[Placed[LedgerEntry]]:
-    """Each entry with its place, which is its session and its number. `since` and `until` go by when it was written."""
+    """List each entry with its place: its session and number. `since` and `until` refer to when it was written."""
     for name, given in (("user_id", user_id), ("session_id", session_id), ("run_id", run_id)):
         if not isinstance(given, str) and (name == "user_id" or given is not None):
             raise InvalidInput(f"{name} should be a string", path=f"$.{name}")
@@ -101,7 +103,7 @@ def _stretch(
     asked: ListQuery,
     walk: ChainWalk | None = None,
 ) -> list[Placed[LedgerEntry]]:
-    """The next entries; where not all are shown, the places of the others with nothing at them."""
+    """Return the next entries; with a filter, the places of non-matching ones with no value."""
     where, order = (*scope.where, *more), scope.order
     after = None if after is None else after[-len(order) :]
     if asked.kind is None and asked.q is None:
@@ -123,7 +125,7 @@ def _stretch(
 
 
 def entry_says(reader: Reader, entry: LedgerEntry, q: str) -> bool:
-    """Whether it says the words: in its text, or in what else stands in its body, or by its id."""
+    """Return whether an entry's text, another part of its body, or its id contains the words."""
     body = entry.body
     if body is None or matches(q, entry.id, body.speaker):
         return body is not None
@@ -133,7 +135,7 @@ def entry_says(reader: Reader, entry: LedgerEntry, q: str) -> bool:
 
 
 def _texts_in(value: Any) -> Iterator[str]:
-    """What stands in a JSON value, names and all."""
+    """Yield the texts in a JSON value, including keys."""
     if isinstance(value, dict):
         yield from value
         for each in value.values():
@@ -161,8 +163,9 @@ class _Written(NamedTuple):
 def _timed(
     reader: Reader, tenant_id: str, scope: _Scope, after: Any, descending: bool, size: int, asked: ListQuery
 ) -> list[Placed[LedgerEntry]]:
-    """The next entries that were written in a window. What a session holds rises with time, so its part is found by
-    halving; sessions that ended before the window or began behind it are passed over."""
+    """Return the next entries written in a window. Times rise within a session, so its part is found by bisection;
+    sessions that ended before the window or began after it are skipped.
+    """
     found: list[Placed[LedgerEntry]] = []
     for session in _sessions(reader, scope, None if after is None else after[0], descending, size, asked):
         low = _first_since(reader, scope.user_id, session, asked.since)
@@ -199,7 +202,7 @@ def _sessions(
 
 
 def _first_since(reader: Reader, user_id: str, session: _Session, moment: str | None) -> int:
-    """The number of the first entry of a session that was not written before a moment."""
+    """Return the number of the first entry of a session written at or after a moment."""
     low, high = 1, session.head_seq + 1
     while moment is not None and low < high:
         middle = (low + high) // 2
@@ -215,7 +218,7 @@ def _first_since(reader: Reader, user_id: str, session: _Session, moment: str | 
 def count_entries(
     ctx: Context, tenant_id: str, user_id: str, session_id: str | None, run_id: str | None, asked: ListQuery
 ) -> int | None:
-    """How many entries there are, forgotten ones with them; None where not all are shown, or there are too many."""
+    """Count entries, including forgotten ones; None where a filter applies, or there are too many."""
     if (asked.kind, asked.q, asked.since, asked.until) != (None,) * 4:
         return None
     if session_id is not None and run_id is None:

@@ -1,6 +1,6 @@
-"""Reading a list on from a place, in either order: a stretch of it in each transaction, and of no more than is shown.
+"""Reading a list on from a place, in either order: each transaction reads one stretch, no longer than is shown.
 
-What an item means is its room's to say.
+The rooms decide what an item means.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ T = TypeVar("T")
 Where = tuple[Condition, ...]
 Place = tuple[Any, ...]
 Read = Callable[[Reader, Place | None, bool, int], list[Placed[T]]]
-"""At most so many places after one, in order or, turned around, before it."""
+"""Returns at most this many places after one, in order, or before it if reversed."""
 Make = Callable[[Reader, Sequence[Item]], Sequence[T | None]]
-"""What is shown of items, in their order; None where nothing is."""
+"""Returns what to show of items, in their order; None where nothing is."""
 
 NEWEST: Where = (("newest", "=", 1),)
 COUNT_MAX = 200_000
-"""What is more than this many is not counted for a list."""
+"""Longer lists are not counted."""
 _AT_ONCE = 200
 """Places that one transaction looks at."""
 
 
 def each_made(make: Callable[[Item], T | None]) -> Make[T]:
-    """What is shown of each item by itself."""
+    """Convert each item by itself."""
     return lambda _reader, items: [make(item) for item in items]
 
 
@@ -67,9 +67,9 @@ def seek(
     asked: ListQuery,
     find: Callable[[Reader, str], Placed[T] | None] | None = None,
 ) -> Iterator[Placed[T]]:
-    """A list from where it is asked for, one short transaction for each stretch of it.
+    """Read a list from the requested place, one short transaction for each stretch.
 
-    Around one that `find` finds, half of what is shown comes before it.
+    Around an item that `find` finds, half of the page comes before it.
     """
     if asked.around is None:
         yield from _on(ctx, tenant_id, read, asked.after, asked)
@@ -111,7 +111,7 @@ def _stretch(read: Read[T], after: Place | None, descending: bool, size: int, re
 
 
 def merged(*reads: Read[T]) -> Read[T]:
-    """Several lists in one order."""
+    """Merge several lists into one order."""
 
     def read(reader: Reader, after: Place | None, descending: bool, size: int) -> list[Placed[T]]:
         found = [placed for each in reads for placed in each(reader, after, descending, size)]
@@ -122,7 +122,7 @@ def merged(*reads: Read[T]) -> Read[T]:
 
 
 def read_listed(kind: str, owner: str | None, make: Make[T], asked: ListQuery, status: str | None = None) -> Read[T]:
-    """Items of a kind in the order in which they were first written: of an owner, or of the tenant."""
+    """Read items of a kind in the order in which they were first written: an owner's, or the tenant's."""
     where = listed_where(kind, owner, asked, status)
 
     def read(reader: Reader, after: Place | None, descending: bool, size: int) -> list[Placed[T]]:
@@ -152,10 +152,9 @@ _LISTED = ("placed_at", "id")
 def rows_listed(
     reader: Reader, where: Where, *, after: Place | None = None, descending: bool = False, limit: int
 ) -> list[Listed]:
-    """The next places of a list of one kind: of the tenant, or of an owner.
+    """Return the next places of a list of one kind: the tenant's, or an owner's.
 
-    The indexes have them by status, and within it in the order of the list. So without a status the first of each are
-    read, and put in one order.
+    The indexes sort by status first. So without a status the first places of each status are read and merged.
     """
     named = {column for column, _, _ in where}
     statuses = [None] if "status" in named else list(_statuses(reader, where))
@@ -167,7 +166,7 @@ def rows_listed(
 
 
 def _in_order(reader: Reader, rows: list[Listed], *, descending: bool) -> list[Listed]:
-    """Places in the order of their list. How ids that were placed at one moment compare is the engine's to say."""
+    """Sort places in list order. The engine decides how ids placed at one moment compare."""
     counts = Counter(row.placed_at for row in rows)
     tied = tuple(row.id for row in rows if counts[row.placed_at] > 1)
     ids = texts(reader, ITEMS, "id", (("id", "in", tied), *NEWEST), order=("id", "version")) if tied else []
@@ -176,7 +175,7 @@ def _in_order(reader: Reader, rows: list[Listed], *, descending: bool) -> list[L
 
 
 def _statuses(reader: Reader, where: Where) -> Iterator[str]:
-    """The statuses that something of a kind and an owner has: one step in the index for each."""
+    """Yield the statuses present for a kind and an owner, with one index step for each."""
     pinned: Where = tuple(each for each in where if each[0] != "placed_at")
     last: Where = ()
     while True:
@@ -196,13 +195,13 @@ def listed_where(kind: str, owner: str | None, asked: ListQuery, status: str | N
 
 
 def _items_of(reader: Reader, rows: Sequence[Listed]) -> dict[str, Item]:
-    """The items at these places, by id."""
+    """Return the items at these places, by id."""
     items = by_ids(reader, ITEMS, [row.id for row in rows], into=Item, where=NEWEST)
     return {item.id: item for item in items}
 
 
 def find_listed(kinds: Sequence[str], owner: str | None, make: Make[T]) -> Callable[[Reader, str], Placed[T] | None]:
-    """Return a function that finds the one of these kinds and this owner that has an id."""
+    """Return a function that finds an item of these kinds and this owner by id."""
 
     def find(reader: Reader, item_id: str) -> Placed[T] | None:
         item = latest(reader, item_id)
@@ -215,7 +214,7 @@ def find_listed(kinds: Sequence[str], owner: str | None, make: Make[T]) -> Calla
 
 
 def read_versions(item_id: str, make: Make[T]) -> Read[T]:
-    """The versions of one item that were not forgotten, by their numbers."""
+    """Return the versions of one item that were not forgotten, by their numbers."""
     where: Where = (("id", "=", item_id), ("receipt_id", "=", None))
 
     def read(reader: Reader, after: Place | None, descending: bool, size: int) -> list[Placed[T]]:
@@ -228,7 +227,7 @@ def read_versions(item_id: str, make: Make[T]) -> Read[T]:
 
 
 def read_named(kind: str, whose: Where, name: str, make: Make[T]) -> Read[T]:
-    """The items of a kind that have a name, each by its newest version, in the order in which those were written."""
+    """Return the items of a kind that have a name, each by its newest version, in the order those were written."""
     where: Where = (("kind", "=", kind), *whose, ("name", "=", name), *NEWEST)
 
     def read(reader: Reader, after: Place | None, descending: bool, size: int) -> list[Placed[T]]:
@@ -258,13 +257,13 @@ def in_turn(reads: Mapping[int, Read[T]]) -> Read[T]:
 
 
 def count_rows(ctx: Context, tenant_id: str, table: str, where: Where) -> int | None:
-    """How many rows there are; None where there are more than are counted."""
+    """Count rows; None where there are more than the counting limit."""
     found = ctx.engine.read(tenant_id, lambda reader: reader.do(Count(table, where, COUNT_MAX + 1)))
     return None if found > COUNT_MAX else found
 
 
 def count_listed(ctx: Context, tenant_id: str, kind: str, owner: str | None, asked: ListQuery) -> int | None:
-    """How many of a kind an owner has, or the tenant; None where not every one is shown, or there are too many."""
+    """Count an owner's, or the tenant's, items of a kind; None where a filter applies, or there are too many."""
     if asked.q is not None:
         return None
     return count_rows(ctx, tenant_id, "items", listed_where(kind, owner, asked))

@@ -1,8 +1,8 @@
-"""Commands: from what was typed to an answer on the terminal.
+"""Commands: from the command line to an answer on the terminal.
 
 A `Command` names an operation of the library. Its arguments are read off the operation's signature, `--json` is the
-operation's own shape on the wire, and errors go through one handler. What a person sees are the `columns` of a table
-or a view of the command's own.
+operation's own shape on the wire, and errors go through one handler. People see the `columns` of a table, or the
+command's own view.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _SESSION = "cli"
 
 
 class OptionSpec(NamedTuple):
-    """How an argument is spelled on the command line, and how its text is read."""
+    """The spelling of an argument on the command line, and the reader of its text."""
 
     help: str = ""
     option: str = ""
@@ -68,7 +68,7 @@ class OptionSpec(NamedTuple):
     metavar: str = ""
     type: click.ParamType[Any, Any] | None = None
     read: Callable[[Any], Any] | None = None
-    """Converts what was typed into what the library takes."""
+    """Converts the typed text into the library's type."""
     default: Any = None
     many: bool | None = None
     flag: bool | None = None
@@ -76,7 +76,7 @@ class OptionSpec(NamedTuple):
 
 
 class UnreadableInput(Exception):
-    """An error that means that the request itself cannot be read: it ends with `EXIT_USAGE`."""
+    """An error raised when the request itself cannot be read; the exit code is `EXIT_USAGE`."""
 
     def __init__(self, error: MunimentError) -> None:
         super().__init__(str(error))
@@ -85,10 +85,10 @@ class UnreadableInput(Exception):
 
 @dataclass
 class Call:
-    """One execution of a command: what was typed, what was opened for it, and the answer."""
+    """One execution of a command: the typed values, the opened handle, and the answer."""
 
     typed: Mapping[str, Any]
-    """The values that were typed, after reading, by parameter. What was not typed is absent."""
+    """The values after reading, by parameter. Values not typed are absent."""
     as_json: bool = False
     memory: Memory = field(init=False)
     handle: Any = None
@@ -101,7 +101,7 @@ class Call:
 
     @property
     def user(self) -> str:
-        """The user whose memory is meant; an error if neither an option nor a setting names one."""
+        """The user whose memory is used; an error if neither an option nor a setting names one."""
         if not self.settings.user:
             raise InvalidInput("no user is named", path="$.user", hint="pass --user, or set MUNIMENT_USER")
         return self.settings.user
@@ -111,7 +111,7 @@ class Call:
         return self.settings.tenant
 
     def spell_command(self, *words: str) -> str:
-        """A command on the same store, ready to be typed. A password is left out."""
+        """Spell a command on the same store, ready to be typed. A password is left out."""
         named = {"--db": "db", "--tenant": "tenant_id", "--dir": "directory"}
         typed = {**self.typed, **({"db": shown_db(self.typed["db"])} if "db" in self.typed else {})}
         more = [word for option, name in named.items() if name in typed for word in (option, typed[name])]
@@ -123,42 +123,42 @@ View = Callable[[Call], Iterable[str]]
 
 @dataclass(frozen=True)
 class Command:
-    """A command: the operation it calls, how its arguments are spelled, and how a person reads the answer."""
+    """A command: the operation it calls, the spelling of its arguments, and the view of its answer."""
 
     operation: str = ""
     """The operation's name, such as `run.claims`."""
     view: View | None = None
-    """The answer as lines. The store is still open. Without one, the answer is a table or a list of fields."""
+    """The answer as lines. The store is still open. Without a view, the answer is a table or a list of fields."""
     columns: str = ""
     """The fields of a table's columns, separated by blanks, such as `run_id started_at scope.user_id`."""
     noun: str = ""
-    """The plural of what is listed, for an empty answer and for the document's key."""
+    """The plural noun of the listed items, for an empty answer and for the document's key."""
     around: Callable[[Call, Callable[..., Any]], Any] | None = None
     """Called with the operation, its arguments filled in, in place of the operation."""
     function: Callable[..., Any] | None = None
     """Called in place of an operation; its first argument is what the command is called on."""
     prints: bool = False
-    """Does the function print its own answer?"""
+    """True if the function prints its own answer."""
     on: str = ""
-    """What the operation is called on: a name in `OPENINGS`, by default the operation's own handle."""
+    """The handle that has the operation: a name in `OPENINGS`, by default the operation's own."""
     arguments: Mapping[str, str] | None = None
     """Parameters without an option, known by their position, with their metavars; by default the positional
     parameters of the function.
     """
     options: Mapping[str, OptionSpec] = field(default_factory=dict)
-    """What differs from `COMMON_OPTIONS`; a name that is no parameter is an option for the view or `around`."""
+    """Differences from `COMMON_OPTIONS`; a name that is no parameter is an option for the view or `around`."""
     left_out: tuple[str, ...] = ()
     document: Callable[[Call], Any] | None = None
     """Makes the JSON document; an iterator makes JSON lines. By default the answer's shape on the wire, below `noun`
     if there is one.
     """
     check: Callable[[Call], None] | None = None
-    """Validates what was typed before anything is opened."""
+    """Validates the typed values before anything is opened."""
     holds: Callable[[Any], bool] | None = None
-    """Is the answer a good one? Otherwise the exit code is 1."""
+    """True for a good answer; otherwise the exit code is 1."""
     code: Callable[[Call], int] | None = None
     creates: bool | Callable[[Call], bool] = False
-    """May it create the store?"""
+    """True if the command may create the store."""
     about: str = ""
     """The help below the summary; by default the operation's docstring."""
 
@@ -194,7 +194,7 @@ class Command:
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
-        """Everything that may be typed: the handle's names, the operation's arguments, the command's own options."""
+        """All parameters: the handle's names, the operation's arguments, the command's own options."""
         wanted = [each for each in self.signature.parameters if each.name not in (*self.left_out, "cursor")]
         own = [each._replace(is_required=False) if each.name in _SCOPE else each for each in wanted]
         taken = {each.name for each in own}
@@ -209,7 +209,7 @@ class Command:
     # -- the click command ----------------------------------------------------------------------------
 
     def to_click(self, name: str, summary: str) -> click.Command:
-        """The click command."""
+        """Build the click command."""
         about = self.about or (self.signature.doc if self.function is None else "")
         return click.Command(
             name,
@@ -271,7 +271,7 @@ class Command:
             yield
             return
         if self.opening.needs_user or self._requires_user():
-            _ = call.user  # refused before a store is looked for
+            _ = call.user  # raise before looking for a store
         creates = self.creates(call) if callable(self.creates) else self.creates
         with open_store(call.settings, must_exist=not creates) as memory:
             call.memory = memory
@@ -329,7 +329,7 @@ class Command:
 
 
 def wire(value: Any) -> Any:
-    """Records, named tuples and data classes as plain data."""
+    """Convert records, named tuples and data classes to plain data."""
     if hasattr(value, "to_wire"):
         return value.to_wire()
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
@@ -347,7 +347,7 @@ def wire(value: Any) -> Any:
 
 
 def emit_json(value: Any) -> None:
-    """One canonical JSON line on stdout."""
+    """Print one canonical JSON line on stdout."""
     from muniment.core.canonical import canonical_text
 
     echo(canonical_text(value))
@@ -474,7 +474,7 @@ COMMON_OPTIONS: Mapping[str, OptionSpec] = {
         "Only if the run is at this revision; otherwise nothing is done.", "revision", "N", type=_POSITIVE
     ),
 }
-"""The options of parameters that several commands have."""
+"""The options of parameters that several commands share."""
 
 
 if TYPE_CHECKING:
@@ -484,7 +484,7 @@ else:
 
 
 class Choice(_AnyChoice):
-    """One of several words; a misspelling is answered with the nearest one."""
+    """A choice of several words; a misspelling is answered with the nearest one."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         try:
@@ -496,7 +496,7 @@ class Choice(_AnyChoice):
 
 
 def _merge_specs(parameter: Parameter, given: Mapping[str, OptionSpec]) -> OptionSpec:
-    """The command's spec, the annotation's and the common one, each adding what the one before leaves open."""
+    """Merge the command's spec, the annotation's and the common one, earlier ones first."""
     noted = get_args(parameter.hint)[1:] if get_origin(parameter.hint) is Annotated else ()
     specs = [given.get(parameter.name), *noted, COMMON_OPTIONS.get(parameter.name)]
     known = [each for each in specs if isinstance(each, OptionSpec)]
@@ -535,7 +535,7 @@ def _as_click(parameter: Parameter, spec: OptionSpec, metavar: str | None) -> cl
 
 
 def _plain_hint(hint: Any) -> tuple[Any, bool]:
-    """The type of one value, and whether several are taken."""
+    """The type of one value, and whether several are accepted."""
     if get_origin(hint) is Annotated:
         hint = get_args(hint)[0]
     if get_origin(hint) in (Union, types.UnionType):
@@ -558,7 +558,7 @@ def _click_type(hint: Any) -> tuple[click.ParamType[Any, Any], bool]:
     return (click.FLOAT if hint is float else click.STRING), False
 
 
-# -- what a command is called on ----------------------------------------------------------------------
+# -- openings -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -568,7 +568,7 @@ class Opening:
     open: Callable[[Call], Any]
     options: Mapping[str, OptionSpec] = field(default_factory=dict)
     arguments: Mapping[str, str] = field(default_factory=dict)
-    """The names that are typed without an option, by their position."""
+    """Positional parameters with their metavars."""
     own: tuple[str, ...] = ()
     """Parameters that belong to the handle and are not passed to the operation."""
     needs_user: bool = False
@@ -576,7 +576,7 @@ class Opening:
 
 
 def run_named(mem: Memory, run_id: str, tenant: str) -> Run:
-    """A handle to read an existing run with, under the run's own scope, finished or not."""
+    """A handle to read an existing run, under the run's own scope, finished or not."""
     scope = mem.log.run_state(run_id, tenant_id=tenant).scope
     return mem.run(
         user_id=scope.user_id,
@@ -588,13 +588,13 @@ def run_named(mem: Memory, run_id: str, tenant: str) -> Run:
 
 
 def _user_run(call: Call, **more: Any) -> Run:
-    """A run to read a user's memory with; it writes nothing."""
+    """A run for reading a user's memory; it writes nothing."""
     names = {"session_id": _SESSION, "run_id": _SESSION, **more}
     return call.memory.run(user_id=call.user, agent_id=call.settings.agent, tenant_id=call.tenant, **names)
 
 
 def _composing_run(call: Call) -> Run:
-    """The run of a session that goes on, whose working state counts."""
+    """The run of a continuing session, whose working state counts."""
     run_id, session = call.typed.get("run_id"), call.typed.get("session_id")
     if run_id is not None and session is None:
         raise InvalidInput("a run is named within a session", path="$.session", hint="give --session as well")
@@ -629,7 +629,7 @@ def _runner(call: Call) -> Runner:
 
 
 def _bank_names(call: Call) -> dict[str, str]:
-    """The user or the agent whose bank is named; an error if both are."""
+    """The named user or agent whose bank is meant; an error if both are given."""
     named = {name: call.typed[name] for name in ("user_id", "agent_id") if name in call.typed}
     if len(named) > 1:
         raise InvalidInput("a bank is a user's or an agent's", path="$.agent", hint="give --user or --agent")
@@ -637,7 +637,7 @@ def _bank_names(call: Call) -> dict[str, str]:
 
 
 def _bank(call: Call) -> Bank:
-    """The named bank; if none is named, the one that holds the lesson or plan."""
+    """The named bank; without a name, the one that holds the lesson or plan."""
     named = _bank_names(call)
     record_id = next((call.typed[name] for name in ("plan_id", "lesson_id") if name in call.typed), None)
     if record_id is not None and not named:
@@ -646,7 +646,7 @@ def _bank(call: Call) -> Bank:
 
 
 def _rulebook(call: Call) -> Rulebook:
-    """The named rulebook; if none is named, the one that holds the rule or draft."""
+    """The named rulebook; without a name, the one that holds the rule or draft."""
     named = _bank_names(call)
     record_id = next((call.typed[name] for name in ("rule_id", "draft") if name in call.typed), None)
     if isinstance(record_id, str) and not named:

@@ -1,8 +1,8 @@
-"""Readers of what is typed and of the files it names: texts, pairs, JSON, documents, policies, functions.
+"""Readers of arguments and of the files they name: texts, pairs, JSON, documents, policies, functions.
 
 A reader takes the text from the command line and returns a value, or raises an error that names the option. A file of
-documents is read line by line when it is called `.jsonl` or `.ndjson`, or when it does not parse as one document and
-its lines look like documents. A malformed document is an error of its own, never a crash.
+documents is read line by line if it is called `.jsonl` or `.ndjson`, or if it does not parse as one document and its
+lines look like documents. A malformed document is reported as an error, never a crash.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _PARTS: Mapping[str, Mapping[str, str]] = {
         "sandbox": "sandbox_flags",
     },
 }
-"""The parts of a key by the name they have in it; the contract's own names are read as well."""
+"""The parts of a key by their short names; the contract's own names are accepted as well."""
 INTENT_PARTS, STATE_PARTS = (", ".join(_PARTS[key]) for key in ("intent", "state"))
 _LISTS = ("required_tools", "tool_availability", "sandbox_flags")
 _SWITCHES = {"true": True, "false": False}
@@ -76,7 +76,7 @@ _KEY = "OPENAI_API_KEY"
 
 
 def text_given(argument: str) -> str:
-    """The argument, or standard input where it is `-`: for texts that a command line cannot hold."""
+    """The argument, or standard input for `-`: for texts too long for a command line."""
     if argument != "-":
         return argument
     try:
@@ -87,12 +87,12 @@ def text_given(argument: str) -> str:
 
 
 def is_file(given: str) -> bool:
-    """Is a file meant, and not an id?"""
+    """True if the argument names a file rather than an id."""
     return given == "-" or given.endswith((".json", *LINE_SUFFIXES)) or "/" in given or Path(given).is_file()
 
 
 def object_given(path: str, hint: str = "one JSON object") -> Callable[[str], Any]:
-    """A reader of a file with one JSON document; `path` is what its errors name."""
+    """Make a reader of a file with one JSON document; its errors name `path`."""
 
     def read(name: str) -> Any:
         return read_one(name, path, hint)
@@ -101,7 +101,7 @@ def object_given(path: str, hint: str = "one JSON object") -> Callable[[str], An
 
 
 def write_bytes(name: str, data: bytes, path: str) -> str:
-    """Write a small file; answers its name."""
+    """Write a small file and return its name."""
     try:
         Path(name).write_bytes(data)
     except OSError as error:
@@ -112,7 +112,7 @@ def write_bytes(name: str, data: bytes, path: str) -> str:
 
 
 def json_given(name: str, hint: str) -> Callable[[str], dict[str, Any]]:
-    """A reader of a JSON object on the command line, for the argument of this name."""
+    """Make a reader of a JSON object on the command line, for the argument of this name."""
 
     def read(text: str) -> dict[str, Any]:
         try:
@@ -127,7 +127,7 @@ def json_given(name: str, hint: str) -> Callable[[str], dict[str, Any]]:
 
 
 def policy_given(name: str) -> dict[str, Any]:
-    """What a file says of a policy: JSON where it is named so, else TOML, whose [policy] table it is if it has one."""
+    """Read the policy values of a file: JSON by its suffix, else TOML, using its [policy] table if it has one."""
     try:
         data = Path(name).read_bytes()
         found = parse_json(data) if name.endswith(".json") else tomllib.loads(data.decode())
@@ -144,8 +144,8 @@ def policy_given(name: str) -> dict[str, Any]:
 
 
 def constraints_given(name: str) -> ConstraintSet:
-    """The constraints of a file. Whatever is wrong with it, the question cannot be read: no constraints are not
-    violated ones.
+    """Read the constraints of a file. Any fault makes the request unreadable: missing constraints are not
+    violations.
     """
     from muniment.surfaces.cli._command import UnreadableInput
     from muniment.verify.constraint_files import read_constraints
@@ -157,13 +157,13 @@ def constraints_given(name: str) -> ConstraintSet:
 
 
 def model_address(given: str) -> tuple[str, str, str | None]:
-    """`URL#NAME`: the server's address, the model's name, and the key, where the environment has one."""
+    """Split `URL#NAME` into the server's address, the model's name, and the key from the environment, if any."""
     base_url, _, name = given.partition("#")
     return base_url, name or "default", os.environ.get(_KEY)
 
 
 def function_given(option: str) -> Callable[[str], Callable[..., Any]]:
-    """A reader of `module:function`; the present folder is looked in first."""
+    """Make a reader of `module:function`; the current directory is searched first."""
 
     def load(given: str) -> Callable[..., Any]:
         from muniment.core.outside.calling import outcome_of
@@ -199,7 +199,7 @@ def function_given(option: str) -> Callable[[str], Callable[..., Any]]:
 
 
 def bucket_given(key: str) -> str:
-    """A bucket as it was given, if it is one."""
+    """Return a valid bucket key unchanged."""
     from muniment.verify.results import parse_bucket_key
 
     parse_bucket_key(key)
@@ -207,12 +207,12 @@ def bucket_given(key: str) -> str:
 
 
 def intent_given(given: Sequence[str]) -> dict[str, Any]:
-    """`family=booking` and `tools=book,search` as the parts of an intent."""
+    """Read `family=booking` and `tools=book,search` as the parts of an intent."""
     return _parts_given(given, "intent")
 
 
 def state_given(given: Sequence[str]) -> dict[str, Any]:
-    """`mode=main` and `tools=book,search` as the parts of a state."""
+    """Read `mode=main` and `tools=book,search` as the parts of a state."""
     return _parts_given(given, "state")
 
 
@@ -235,7 +235,7 @@ def _parts_given(given: Sequence[str], key: str) -> dict[str, Any]:
 
 
 def features_given(given: Sequence[str]) -> dict[str, Any]:
-    """`strategy=backward`, `steps=3`, `checked=true`: text, a number or a boolean by name."""
+    """Read `strategy=backward`, `steps=3`, `checked=true` as text, numbers and booleans by name."""
     features: dict[str, Any] = {}
     for each in given:
         name, value = _name_and_value(each, "feature")
@@ -246,7 +246,7 @@ def features_given(given: Sequence[str]) -> dict[str, Any]:
 
 
 def counts_given(option: str, example: str, *, what: str = "a name and a count") -> Callable[[Sequence[str]], Any]:
-    """A reader of `NAME=N` pairs: names and their counts. `example` is one for the error's hint."""
+    """Make a reader of `NAME=N` pairs. `example` is shown in the error's hint."""
 
     def read(given: Sequence[str]) -> dict[str, int]:
         counts: dict[str, int] = {}
@@ -264,13 +264,13 @@ def counts_given(option: str, example: str, *, what: str = "a name and a count")
 
 
 def _name_and_value(given: str, option: str) -> tuple[str, str]:
-    """The two sides of `name=value`."""
+    """Split `name=value`."""
     name, equals, value = given.partition("=")
     return _need_text(name.strip() if equals else "", given, option), value.strip()
 
 
 def _need_text(text: str, given: str, option: str) -> str:
-    """The text; an error where it is empty."""
+    """Return the text, or raise if it is empty."""
     if not text:
         raise InvalidInput(
             f"{given!r:.80} is not a name and a value", path=f"$.{option}", hint=f"write --{option} NAME=VALUE"
@@ -302,7 +302,7 @@ _Line = tuple[int, bytes | None]  # number, content; None when over the limit
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document and where it stood: its data, or why there is none."""
+    """One document and its position: its data, or why there is none."""
 
     file: str
     line: int
@@ -311,7 +311,7 @@ class Document:
 
 
 def read_documents(name: str) -> Iterator[Document]:
-    """The documents of a file, `-` for stdin; raises `InvalidInput` when it cannot be read."""
+    """Read the documents of a file, `-` for stdin; raises `InvalidInput` if it cannot be read."""
     with _opened(name) as stream:
         lines = _lines(stream)
         if not name.endswith(LINE_SUFFIXES):
@@ -325,7 +325,7 @@ def read_documents(name: str) -> Iterator[Document]:
 
 
 def read_all(name: str) -> list[Any]:
-    """What all documents of a file hold; the first that cannot be read is the error, with its line."""
+    """Read all documents of a file; the first unreadable one raises, with its line."""
     found = list(read_documents(name))
     for document in found:
         if document.error is not None:
@@ -335,7 +335,7 @@ def read_all(name: str) -> list[Any]:
 
 
 def read_one(name: str, path: str, hint: str = "one JSON object") -> Any:
-    """What the one document of a file holds."""
+    """Read a file's one document."""
     documents = read_all(name)
     if len(documents) != 1:
         raise InvalidInput(f"{name} holds {len(documents)} documents", path=path, hint=hint)
@@ -357,7 +357,7 @@ def _opened(name: str) -> Iterator[BinaryIO]:
 
 
 def _lines(stream: BinaryIO) -> Iterator[_Line]:
-    """Lines that are not blank, with their numbers; a line over the limit is skipped without being held."""
+    """Yield non-blank lines with their numbers; a line over the limit is skipped without being held in memory."""
     number = 0
     while line := stream.readline(DOCUMENT_BYTES_MAX + 1):
         number += 1
@@ -381,7 +381,7 @@ def _document(name: str, number: int, content: bytes | None) -> Document:
 
 
 def _whole_document(name: str, lines: Iterator[_Line]) -> Document | Iterator[_Line]:
-    """The one document of a file, or its lines (those already read included) when it holds one a line."""
+    """Return the one document of a file, or its lines (including those already read) if it holds one a line."""
     first = next(lines, None)
     if first is None:
         return _document(name, 1, b"")
@@ -403,7 +403,7 @@ def _whole_document(name: str, lines: Iterator[_Line]) -> Document | Iterator[_L
 
 
 def _joined(held: list[_Line]) -> bytes:
-    """The lines as one text; blank lines between them are put back, so that positions in messages hold."""
+    """Join the lines; blank lines between them are restored, so that positions in messages are right."""
     parts, at = [], held[0][0]
     for number, content in held:
         parts.append(b"\n" * (number - at) + (content or b""))
@@ -417,12 +417,12 @@ def _chain(held: list[_Line], rest: Iterator[_Line]) -> Iterator[_Line]:
 
 
 def _is_complete(line: bytes, opening: bytes = b"") -> bool:
-    """Is this line a JSON text by itself, however objectionable?"""
+    """True if this line is a JSON text by itself, valid or not."""
     return line.lstrip().startswith(opening) and _error_place(line) is None
 
 
 def _is_opening(line: bytes) -> bool:
-    """Could this line be the first of a longer document? Then what is wrong with it is that it ends."""
+    """True if this line could start a longer document, so that its only fault is that it ends."""
     place = _error_place(line)
     return place is None or place >= len(line.decode("utf-8", "replace").rstrip())
 
@@ -439,7 +439,7 @@ def _error_place(line: bytes) -> int | None:
 
 
 def read_text(name: str) -> str:
-    """A text file, or stdin for `-`, whole."""
+    """Read a text file, or stdin for `-`."""
     try:
         raw = sys.stdin.buffer.read(DOCUMENT_BYTES_MAX + 1) if name == "-" else _read(name)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Answers for a person: a table of records, the fields of one record, and the lines that several commands print."""
+"""Answers for people: a table of records, the fields of one record, and lines shared by several commands."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ COLOURS: Mapping[str, str] = {
     **dict.fromkeys(("drafted", "draft", "pruned", "deprecated", "superseded"), "bright_black"),
     **dict.fromkeys(("canary", "pinned"), "cyan"),
 }
-"""The colour of a status, whatever it is the status of."""
+"""The colour of a status, of any kind of item."""
 _COLUMNS_MAX = 7
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
 
 
 def show_plain(found: Any, columns: str = "", noun: str = "") -> Iterator[str]:
-    """Plain data as lines: a list as a table, an object as its fields, anything else as text."""
+    """Render plain data as lines: a list as a table, an object as its fields, anything else as text."""
     if isinstance(found, Sequence) and not isinstance(found, str):
         if not found:
             yield f"no {noun or 'entries'}"
@@ -47,7 +47,7 @@ def show_plain(found: Any, columns: str = "", noun: str = "") -> Iterator[str]:
 
 
 def _show_table(found: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Iterator[str]:
-    """The columns that hold anything; the longest text comes last, where it is cut to the line."""
+    """Render the non-empty columns; the longest text comes last, where it is cut to the line."""
     rows = [[_text(_value(each, name)) for name in columns] for each in found]
     kept = [at for at in range(len(columns)) if any(row[at] for row in rows)]
     cells: list[list[Cell]] = [
@@ -76,7 +76,7 @@ def _title(name: str) -> str:
 
 
 def _text(value: Any) -> str:
-    """A value in a few words; empty if there is none."""
+    """A value in a few words; empty for None."""
     if value is None or value == "" or value == [] or value == {}:
         return ""
     if isinstance(value, bool):
@@ -92,17 +92,17 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-# -- lines of several commands ------------------------------------------------------------------------
+# -- shared lines -------------------------------------------------------------------------------------
 
 
 def entry_line(entry: LedgerEntry) -> str:
-    """An event on a line."""
+    """An event as one line."""
     content = "(forgotten)" if entry.is_forgotten else one_line(entry.content or entry.kind, 120)
     return f"{entry.id}  {when(entry.ts)}  {entry.scope.session_id}  {_speaker(entry)}: {content}"
 
 
 def source_line(call: Call, event_id: str) -> str:
-    """An event that something rests on: when, who and what."""
+    """A source event as one line: its time, speaker and text."""
     entry = call.memory.ledger.get(event_id, tenant_id=call.tenant)
     return f"{event_id}  {when(entry.ts)}  {_speaker(entry)}: {one_line(entry.content or '', 100)}"
 
@@ -114,7 +114,7 @@ def _speaker(entry: LedgerEntry) -> str:
 
 
 def hit_lines(number: int, hit: Hit) -> Iterator[str]:
-    """A hit, and why it is one."""
+    """A hit, and why it matched."""
     who = hit.speaker or hit.role or hit.kind
     yield f"{number:>2}  {hit.score:.3f}  {when(hit.ts)}  {strong(who)}: {one_line(hit.text, 240)}"
     rank = parts_line(hit.parts)

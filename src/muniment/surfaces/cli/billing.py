@@ -1,4 +1,4 @@
-"""`bill` and `packet in-view`: what a recorded conversation cost as input, and what was before the model."""
+"""`bill` and `packet in-view`: the input cost of a recorded conversation, and the lines in the model's window."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`check …`: outputs checked against constraints, documents and a run in a sandbox, and commands run in one; for CI."""
+"""`check …`: check outputs against constraints, documents and a sandboxed run, and run commands in a sandbox; for
+CI.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,7 @@ __all__ = [
 ]
 
 EXIT_UNDECIDED = 3
-"""The exit code where something was to be run and execution did not decide: no sandbox, a timeout, runs that differ."""
+"""The exit code if a required execution did not decide: no sandbox, a timeout, or runs that differ."""
 
 
 # -- constraints --------------------------------------------------------------------------------------
@@ -81,7 +83,7 @@ FIRST_FILE = """\
 
 
 def _grader_given(address: str) -> Any:
-    """`URL#NAME`: a grader that answers rubrics."""
+    """Read `URL#NAME` as a grader that answers rubrics."""
     from muniment.verify.graders import Grading, HttpGrader
 
     base_url, name, key = model_address(address)
@@ -132,7 +134,7 @@ def _check(
 
 
 def _check_outputs(call: Call, name: str, data: Any, outputs: tuple[str, ...], grader: Any, junit: str | None) -> None:
-    """Every output against the same constraints."""
+    """Check every output against the same constraints."""
     from muniment.verify.constraint_files import parse_constraints
     from muniment.verify.constraints import check_answerable, evaluate
     from muniment.verify.graders import GradingSession
@@ -181,7 +183,7 @@ def _check_pack(
     save: str | None,
     junit: str | None,
 ) -> None:
-    """The cases of a file on an agent, or on outputs that carry the ids of cases."""
+    """Run a file's cases on an agent, or on outputs that carry the ids of cases."""
     from muniment.verify.regression import compare_packs, parse_pack, read_pack_report, run_pack
 
     if (agent is None) == (not outputs):
@@ -230,7 +232,7 @@ outputs = Command(
 
 
 def _file_given(name: str) -> Any:
-    """A constraint file or a pack, as plain data."""
+    """A constraint file or a pack as plain data."""
     from muniment.verify.constraint_files import parse_yaml
 
     try:
@@ -240,7 +242,7 @@ def _file_given(name: str) -> Any:
 
 
 def _rows(pack: str, file: str) -> list[Any]:
-    """The rows of a data file, which is named from where the pack lies."""
+    """Read the rows of a data file, named relative to the pack."""
     path = str(Path(pack).parent / file)
     rows = []
     for document in read_documents(path):
@@ -251,7 +253,7 @@ def _rows(pack: str, file: str) -> list[Any]:
 
 
 def _by_case(names: tuple[str, ...], known: set[str]) -> dict[str, list[Output]]:
-    """Outputs by the case that their id names."""
+    """Group outputs by the case that their id names."""
     found: dict[str, list[Output]] = {}
     for where, item in _outputs(names):
         if isinstance(item, MunimentError):
@@ -267,7 +269,7 @@ def _by_case(names: tuple[str, ...], known: set[str]) -> dict[str, list[Output]]
 
 
 def _init(_call: Call, file: Annotated[str, OptionSpec(metavar="FILE")]) -> str:
-    """A first file, with what most answers must hold to; nothing is written over."""
+    """Write a starter file with common constraints; never overwrites."""
     if Path(file).exists():
         raise Conflict(f"{file} is there already", path="$.file", hint="name another file")
     return write_bytes(file, FIRST_FILE.encode(), "$.file")
@@ -287,7 +289,7 @@ init = Command(
 
 
 def _outputs(names: tuple[str, ...]) -> Iterator[tuple[str, Output | MunimentError]]:
-    """Each output and where it stood, or why there is none."""
+    """Yield each output with its position, or the reason there is none."""
     for name in names:
         try:
             if not name.endswith(LINE_SUFFIXES):
@@ -350,7 +352,7 @@ def _unreadable(where: str, error: MunimentError) -> list[JUnitCase]:
     return [JUnitCase(where, "read", "error", str(error))]
 
 
-# -- one output, in every way -------------------------------------------------------------------------
+# -- all checks of one output -------------------------------------------------------------------------
 
 
 def _verify_output(
@@ -452,7 +454,7 @@ verify_output = Command(
 # -- a command in a sandbox ---------------------------------------------------------------------------
 
 EXIT_TIMEOUT, EXIT_NO_SANDBOX, EXIT_KILLED = 124, 125, 137
-"""Exit codes, as timeout(1), container runners and shells have them."""
+"""Exit codes of timeout(1), container runners and shells."""
 
 _CAPS = {
     "turns": "no turns were left",
@@ -549,7 +551,7 @@ def _milliseconds(seconds: float | None) -> int | None:
 
 
 def _read_files(names: tuple[str, ...]) -> dict[str, bytes]:
-    """Files by their path in the scratch: a file by its name, a folder by its own name and what is in it."""
+    """Read files by their path in the scratch: a file by its name, a folder by its own name and its contents."""
     found: dict[str, bytes] = {}
     for name in names:
         base = Path(name).resolve()

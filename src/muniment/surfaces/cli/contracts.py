@@ -1,4 +1,4 @@
-"""`validate` and `schema …`: documents held against their contracts, and the JSON Schemas of those."""
+"""`validate` and `schema …`: check documents against their contracts, and show the contracts' JSON Schemas."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ validate = Command(
 
 
 class _Reader:
-    """The documents of all files in order; a file that cannot be read is reported and skipped."""
+    """Reads the documents of all files in order; a file that cannot be read is reported and skipped."""
 
     def __init__(self, files: tuple[str, ...], as_json: bool) -> None:
         self.files = files
@@ -67,7 +67,7 @@ class _Reader:
                 self.unreadable = True
 
 
-_Finding = tuple[dict[str, Any], Any]  # what is shown; the data, where it fits its shape
+_Finding = tuple[dict[str, Any], Any]  # the fields shown; the data, if it fits its shape
 
 
 def _judged(kind: str, documents: Iterator[Document], semantic: bool, strict: bool) -> Iterator[_Finding]:

@@ -1,4 +1,4 @@
-"""`corpus …`: documents added, listed, searched, shown and forgotten."""
+"""`corpus …`: add, list, search, show and forget documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`demo` and `completion`: the main job on a sample, traced, checked and erased; and completion for shells."""
+"""`demo` and `completion`: the main job on a sample, traced, checked and erased; and shell completion."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ CHATS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         ),
     ),
 )
-"""An allergy, standing wishes, a joke, a draft in somebody else's voice, and a change of mind."""
+"""An allergy, standing requests, a joke, a draft in somebody else's voice, and a change of mind."""
 TASKS = ("Book a table for two at a Lebanese place on Friday.", "Which city is Ana's home?")
 TOKENS = 256
 
 
 class Calendar:
-    """A clock that is set to the days of the story and moves on by a second each time it is read."""
+    """A clock set to the days of the story, advancing one second on each read."""
 
     def __init__(self) -> None:
         self.moment = datetime(2026, 1, 1, tzinfo=UTC)
@@ -133,7 +133,7 @@ def _act_two(mem: Memory, path: Path, build: Build) -> None:
 
 
 def _tamper(mem: Memory, path: Path) -> str:
-    """Edit a row behind the back of the library, verify, and put it back."""
+    """Edit a row directly in the database, verify, and restore it."""
     swap = "UPDATE entries SET body = replace(body, ?, ?)"
     with closing(sqlite3.connect(path)) as db, db:
         db.execute(swap, ("Welcome to Berlin", "Welcome to Munich"))

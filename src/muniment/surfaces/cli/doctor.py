@@ -1,6 +1,6 @@
-"""`doctor`: what is installed, where it lies, and what the settings ask for that is not here.
+"""`doctor`: installed parts, their locations, and parts that the settings need but that are missing.
 
-It advises nothing else: a part that nobody asked for is named, and left alone. It opens the store to read only.
+It gives no other advice: unused parts are listed without comment. It opens the store read-only.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from muniment.surfaces.settings import Settings, config_files, open_store, read_
 __all__ = ["doctor"]
 
 _TABLES = {"server": "server", "mcp": "mcp", "proxy": "proxy"}
-"""The tables of `muniment.toml` that ask for a part, and the extra that it needs."""
+"""The tables of `muniment.toml` that need a part, and the extra that installs it."""
 
 
 _REPLICA_PROBLEMS = {
@@ -73,7 +73,7 @@ def _doctor(call: Call) -> dict[str, Any]:
     }
 
 
-# -- what is here -------------------------------------------------------------------------------------
+# -- installed parts ----------------------------------------------------------------------------------
 
 
 def _paths() -> dict[str, str | None]:
@@ -134,7 +134,7 @@ def _inspector() -> dict[str, str]:
 
 
 def _hosts() -> list[dict[str, Any]]:
-    """The coding agents that have something of ours in their configuration, for this user or in this project."""
+    """The coding agents with our entries in their configuration, for this user or in this project."""
     from muniment.surfaces.hosts.commands import setup_here
     from muniment.surfaces.hosts.installing import list_installed
 
@@ -147,7 +147,7 @@ def _installed(host: Mapping[str, Any]) -> dict[str, str]:
     return {scope: state for scope, state in scopes.items() if state != "none"}
 
 
-# -- what is asked for --------------------------------------------------------------------------------
+# -- required parts -----------------------------------------------------------------------------------
 
 
 def _lacking(asked_by: str, extra: str, what: str, is_asked: bool) -> list[dict[str, Any]]:
@@ -164,7 +164,7 @@ def _asks_for_mcp(hosts: list[dict[str, Any]]) -> bool:
 
 
 def _server() -> list[dict[str, Any]]:
-    """What the settings of a server, of its MCP and of the proxy ask for, where there are any."""
+    """The settings of a server, its MCP and the proxy, if there are any."""
     from muniment.surfaces.http.settings import load_server_settings
 
     config = read_config(os.environ)
@@ -207,7 +207,7 @@ def _store(settings: Settings) -> dict[str, Any]:
         return {"state": "none" if missing else "broken", "error": error.to_dict()}
 
 
-# -- for a person -------------------------------------------------------------------------------------
+# -- output -------------------------------------------------------------------------------------------
 
 
 def _show(call: Call) -> Iterator[str]:

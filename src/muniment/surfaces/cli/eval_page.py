@@ -1,7 +1,7 @@
-"""An eval as a page: one HTML file with no script and no network, light or dark as the reader's system is.
+"""An eval as a page: one HTML file with no script and no network access, light or dark as the reader's system.
 
-Whatever a memory holds may stand on it, so that every text is escaped, what cannot be seen is shown as a sign, and the
-page forbids itself to load or run anything.
+The page may hold anything from a memory. Every text is escaped, invisible characters are shown as signs, and the page's
+policy forbids loading or running anything.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["eval_page"]
 
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
-"""Controls, lone surrogates, and signs that turn the direction of what follows them."""
+"""Controls, lone surrogates, and characters that change text direction."""
 _MEANINGS = {
     "recall": "share of the evidence that was given",
     "told": "an expected answer stands in the text",
@@ -63,12 +63,12 @@ body:has(#missed:checked) details.passed { display: none; }
 def eval_page(
     report: EvalReport, problems: Iterable[str] = (), since: BaselineDiff | None = None, baseline: str = ""
 ) -> bytes:
-    """The page; `problems` are what keeps the run from being good enough."""
+    """Render the page; `problems` are the reasons the run fails."""
     return "\n".join(_page(report, list(problems), since, baseline)).encode()
 
 
 def _text(text: str) -> str:
-    """A text of anybody's, as text."""
+    """Escape an untrusted text."""
     shown = _UNSEEN.sub("\ufffd", text)
     return f'<span class="said" dir="auto">{escape(shown)}</span>'
 

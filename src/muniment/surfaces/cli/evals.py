@@ -1,4 +1,4 @@
-"""`eval` and `eval init`: questions with known answers or evidence, asked of a memory; for people and for CI."""
+"""`eval` and `eval init`: measure a memory on questions with known answers or evidence; for people and for CI."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 __all__ = ["difference_words", "init", "miss_words", "questions"]
 
 _SHOWN_MAX = 20
-"""How many missed questions are shown; the page and the JSON have all."""
+"""The number of missed questions shown; the page and the JSON list all."""
 _QUOTE_CHARS = 100
 _LEAST_HINT = "such as --min recall=.8, or --min 'packet 1024:recall=.9'"
 
 
-# -- what is typed ------------------------------------------------------------------------------------
+# -- arguments ----------------------------------------------------------------------------------------
 
 
 def _least_given(given: Sequence[str]) -> list[Least]:
-    """`recall=.8`, or `packet 1024:recall=.8` of another arm than the first."""
+    """Read `recall=.8`, or `packet 1024:recall=.8` for an arm other than the first."""
     from muniment.verify.evals.measures import MEASURES
     from muniment.verify.evals.report import Least
 
@@ -60,7 +60,7 @@ def _least_given(given: Sequence[str]) -> list[Least]:
 
 
 def _policies_given(given: Sequence[str]) -> dict[str, Any]:
-    """Policies by the names of their files."""
+    """Read policies by the names of their files."""
     found: dict[str, Any] = {}
     for name in given:
         stem = Path(name).stem
@@ -71,19 +71,19 @@ def _policies_given(given: Sequence[str]) -> dict[str, Any]:
 
 
 def _model_given(address: str) -> ChatModel:
-    """`URL#NAME`; the key, where one is needed, is in the environment."""
+    """Read `URL#NAME`; a required key comes from the environment."""
     from muniment.core.outside.http import ChatModel
 
     base_url, name, key = model_address(address)
     return ChatModel(base_url, name, api_key=key)
 
 
-# -- asking -------------------------------------------------------------------------------------------
+# -- running ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Result:
-    """A report, and whether it is good enough."""
+    """A report, and whether it passes."""
 
     report: EvalReport
     least: list[tuple[Least, str | None]]
@@ -93,7 +93,7 @@ class _Result:
 
     @property
     def problems(self) -> list[str]:
-        """What keeps the run from being good enough."""
+        """The reasons the run fails."""
         fell = [
             f"{each.measure} of {each.arm} fell from {each.before:.3f} to {each.after:.3f}"
             for each in (self.since.worse if self.since else ())
@@ -150,7 +150,7 @@ def _ask(
         asked = read_questions(_placed(questions))
         kept = None if baseline is None else read_one(baseline, "$.baseline", "what --save wrote")
         before = None if baseline is None else read_baseline(kept, baseline)
-    except MunimentError as error:  # a file that cannot be read is no result
+    except MunimentError as error:  # an unreadable file is not a result
         raise UnreadableInput(error) from None
     with _memory(call, data) as mem, progress_bar("asking", len(asked), quiet=call.as_json) as advance:
         report = mem.store.evaluate(
@@ -177,9 +177,7 @@ def _ask(
 
 
 def _refuse_overwriting(wanted: Mapping[str, str | None], read: Sequence[str], baseline: str | None) -> None:
-    """Nothing is written over what is read, nor two reports over one another; the run before may be replaced by this
-    one.
-    """
+    """Refuse to overwrite any input, or one report with another; the baseline may be replaced by this run."""
     taken = {os.path.realpath(name): name for name in read}
     if baseline is not None and wanted["save"] != baseline:
         taken[os.path.realpath(baseline)] = baseline
@@ -207,7 +205,7 @@ def _placed(name: str) -> Iterator[Any]:
 
 @contextmanager
 def _memory(call: Call, data: Sequence[str]) -> Iterator[Memory]:
-    """The store, which is only read; or one that lasts as long as the eval, with what these files hold."""
+    """Open the store read-only, or a temporary one filled from these files."""
     if not data:
         try:
             opened = open_store(call.settings, must_exist=True, read_only=True)
@@ -226,7 +224,7 @@ def _memory(call: Call, data: Sequence[str]) -> Iterator[Memory]:
 
 
 def _throw_away(settings: Settings) -> Memory:
-    """A store in memory whose ids and times are the same each time."""
+    """An in-memory store with reproducible ids and times."""
     from muniment.core.outside.system import CountingIds, TickingClock
     from muniment.handles.memory import open as open_memory
 
@@ -237,6 +235,7 @@ def _throw_away(settings: Settings) -> Memory:
         policy=settings.policy or None,
         embedder=settings.embedder,
         tokens=settings.tokens,
+        timezone=None if settings.timezone == "none" else settings.timezone,
     )
 
 
@@ -244,7 +243,7 @@ def _throw_away(settings: Settings) -> Memory:
 
 
 def _write(result: _Result, wanted: dict[str, str | None]) -> None:
-    """The files that were asked for."""
+    """Write the requested files."""
     from muniment.surfaces.cli.eval_page import eval_page
     from muniment.verify.evals.report import junit_cases
 
@@ -304,7 +303,7 @@ questions = Command(
 
 
 def miss_words(miss: Miss) -> str:
-    """What is not as expected, and what is known of the cause."""
+    """A deviation from the expected result, with its known causes."""
     said = f"“{one_line(miss.text or miss.said, _QUOTE_CHARS)}”{f' ({one_line(miss.said)})' if miss.text else ''}"
     match miss.what:
         case "missing":
@@ -334,7 +333,7 @@ def _why_missing(miss: Miss) -> str:
 
 
 def _missed_words(report: EvalReport) -> dict[str, str]:
-    """What each question missed with the first arm, by its id."""
+    """The misses of each question with the first arm, by its id."""
     return {each.question.name: "; ".join(map(miss_words, row.misses)) for each, row in report.scored(report.main)}
 
 
@@ -348,7 +347,7 @@ def difference_words(each: Difference, main: str) -> str:
 
 
 def _report_lines(report: EvalReport) -> Iterator[str]:
-    """The table, what differs surely, and what the first arm missed."""
+    """The table, the significant differences, and the misses of the first arm."""
     yield f"{strong(report.name)}: {counted(len(report.asked), 'question')}{_model_words(report)}"
     yield ""
     measures = report.measures()
@@ -403,11 +402,11 @@ def _question_line(each: Asked) -> str:
     return f"{each.question.name}  {each.user_id}: {one_line(each.question.question)}"
 
 
-# -- since the run before -----------------------------------------------------------------------------
+# -- comparison with a baseline -----------------------------------------------------------------------
 
 
 def _baseline_lines(since: BaselineDiff, name: str) -> Iterator[str]:
-    """What changed since the run before."""
+    """The changes since the baseline run."""
     counts: Mapping[str, int] = {"new": len(since.added), "changed": len(since.changed), "gone": len(since.gone)}
     others = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     yield ""
@@ -422,7 +421,7 @@ def _baseline_lines(since: BaselineDiff, name: str) -> Iterator[str]:
         yield "  nothing is otherwise"
 
 
-# -- a first file -------------------------------------------------------------------------------------
+# -- starter file -------------------------------------------------------------------------------------
 
 
 class _Written(NamedTuple):
@@ -452,7 +451,7 @@ def _init(call: Call, out: Annotated[str, OptionSpec(metavar="QUESTIONS")]) -> _
 
 
 def _known(call: Call, user: str) -> list[KnownValue]:
-    """What is and was known of a user, of facts that rest on events; and what was proposed and not decided."""
+    """A user's current and past values, from facts based on events; and undecided proposals."""
     from muniment.verify.evals.questions import KnownValue
 
     run = call.memory.run(

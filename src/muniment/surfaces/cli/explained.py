@@ -1,4 +1,4 @@
-"""A build in words: every candidate of its pool with what it says, and its fate with the reason."""
+"""A build in words: every candidate of its pool with its text, and its fate with the reason."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ REASONS: Mapping[str, str] = {
     "excluded": "the caller sends it itself",
     "held_out": "left out of this run to measure it",
 }
-"""Why something may be left out, for a person."""
+"""Reasons for leaving something out, in words."""
 
 _RULE_ENDS = re.compile(r",(?=[^ ])")
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Something a build could choose: its text, its speaker and its time."""
+    """An item that a build could choose: its text, its speaker and its time."""
 
     name: str
     kind: str
@@ -94,7 +94,7 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """A candidate that does not, why, and what more is known of it."""
+    """A candidate that was left out, why, and more details."""
 
     candidate: Candidate
     reason: str
@@ -123,7 +123,7 @@ def explained(build: Build) -> dict[str, Any]:
 
 
 def candidates(build: Build) -> dict[str, Candidate]:
-    """Every candidate of a build by its name in the explanation."""
+    """Every candidate of a build, by its name in the explanation."""
     pool, purpose = build.pool, build.packet.meta.purpose
     found: dict[str, Candidate] = {}
     if pool.working_state is not None:
@@ -152,7 +152,7 @@ def _taken(known: Mapping[str, Candidate], marks: Mapping[str, str], line: str) 
 
 
 def left_out(build: Build) -> list[Left]:
-    """The candidates that were left out, in the order of the decisions."""
+    """The candidates left out, in the order of the decisions."""
     known = candidates(build)
     return [Left(known[each.item], each.reason, dict(each.model_extra or {})) for each in build.packet.explain.omitted]
 
@@ -166,7 +166,7 @@ def _unmarked(_: str) -> str:
 
 
 def _of_kind(pool: Pool, kind: str) -> Iterator[Candidate]:
-    """The candidates of one kind in the pool's order, named as the explanation names them."""
+    """The candidates of one kind in the pool's order, named as in the explanation."""
     plain = list(_PLAIN[kind](pool))
     for name, candidate in zip(names_of(kind, (each.name for each in plain)), plain, strict=True):
         yield Candidate(

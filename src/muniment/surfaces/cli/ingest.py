@@ -1,4 +1,6 @@
-"""`ingest`: files of events, chat transcripts or traces into the ledger, checked whole before anything is written."""
+"""`ingest`: load files of events, chat transcripts or traces into the ledger, fully checked before anything is
+written.
+"""
 
 from __future__ import annotations
 
@@ -98,9 +100,10 @@ def _ingest_bulk(
     is_indexed: bool,
     quiet: bool,
 ) -> _BulkTally:
-    """Everything is checked and put in order on disk before the store is opened."""
+    """Check everything and order it on disk before the store is opened."""
     from muniment.core.outside.spool import spool
     from muniment.core.policy import Policy
+    from muniment.handles.openings import zone_given
     from muniment.store.load import LoadEvent, spool_events
 
     policy = Policy.from_wire(dict(settings.policy)).ledger
@@ -111,7 +114,8 @@ def _ingest_bulk(
     ):
         sources = [_on_disk(name, Path(scratch)) for name in files]
         events = (LoadEvent(*address, draft, where) for address, where, draft in named(sources))
-        spool_events(events, policy, held, settings.tenant, lambda stage, count: advance(count, stage))
+        zone = None if settings.timezone == "none" else zone_given(settings.timezone)
+        spool_events(events, policy, held, settings.tenant, lambda stage, count: advance(count, stage), zone)
         with open_memory() as mem:
             return _BulkTally(
                 mem.store.load(
@@ -123,8 +127,12 @@ def _ingest_bulk(
             )
 
 
+def _held(events: int, sessions: int, db: str) -> str:
+    return f"{counted(events, 'event')} in {counted(sessions, 'session')} {'is' if events == 1 else 'are'} in {db}"
+
+
 class _BulkTally:
-    """What a load reports, in words."""
+    """A load's report in words."""
 
     def __init__(self, report: LoadReport) -> None:
         self._report = report
@@ -134,7 +142,7 @@ class _BulkTally:
 
     def lines(self, db: str) -> Iterator[str]:
         report = self._report
-        yield f"{counted(report.events, 'event')} in {counted(report.sessions, 'session')} are in {db}"
+        yield _held(report.events, report.sessions, db)
         if report.already_present:
             yield f"{report.already_present} of them were there already; nothing was written twice"
         if report.forgotten:
@@ -166,7 +174,7 @@ def ingested(
     again: bool = False,
     quiet: bool = False,
 ) -> Iterator[tuple[Memory, _Tally]]:
-    """A store with the events of these files in it; it is opened when all of them were found to be in order."""
+    """Ingest the files into a store; it is opened once all of them are found valid."""
     with tempfile.TemporaryDirectory(prefix="muniment-") as scratch:
         sources = [_on_disk(name, Path(scratch)) for name in files]
         total = _check(sources, settings, session, again)
@@ -180,7 +188,7 @@ def ingested(
 
 
 class _Tally:
-    """What an ingest did, and what a reader might wonder about: what was there already, what has no words."""
+    """The counts of an ingest, and notable cases: events already present, events without words."""
 
     def __init__(self, started: str) -> None:
         self._started = started
@@ -202,7 +210,7 @@ class _Tally:
         }
 
     def lines(self, db: str) -> Iterator[str]:
-        yield f"{counted(self._events, 'event')} in {counted(len(self._sessions), 'session')} are in {db}"
+        yield _held(self._events, len(self._sessions), db)
         if self._known:
             yield f"{self._known} of them were there already; nothing was written twice"
         if self._wordless:
@@ -214,7 +222,7 @@ def _has_parts(draft: EntryDraft) -> bool:
 
 
 def _check(sources: list[tuple[str, str]], settings: Settings, session: str | None, again: bool) -> int:
-    """Bring every event to the door without letting one in; answers how many there are."""
+    """Validate every event without writing any; returns how many there are."""
     from muniment.core.policy import Policy
     from muniment.store.admission import admit
 
@@ -230,7 +238,7 @@ def _check(sources: list[tuple[str, str]], settings: Settings, session: str | No
 
 
 def _on_disk(name: str, scratch: Path) -> tuple[str, str]:
-    """(name to show, path to read twice): standard input is copied first."""
+    """Return (name to show, path that can be read twice): standard input is copied first."""
     if name != "-":
         return name, name
     copy = scratch / "stdin"
@@ -242,7 +250,7 @@ def _on_disk(name: str, scratch: Path) -> tuple[str, str]:
 def _batches(
     mem: Memory, sources: list[tuple[str, str]], settings: Settings, session: str | None, again: bool
 ) -> Iterator[tuple[Run, list[EntryDraft]]]:
-    """Drafts of one run at a time, in the order of the file."""
+    """Yield drafts of one run at a time, in the order of the file."""
     runs: dict[_Address, Run] = {}
     current: _Address | None = None
     held: list[EntryDraft] = []
@@ -265,7 +273,7 @@ def _batches(
 def _drafts(
     sources: list[tuple[str, str]], settings: Settings, session: str | None, again: bool
 ) -> Iterator[tuple[_Address, str, EntryDraft]]:
-    """Every event of the files as (scope, place, draft)."""
+    """Yield every event of the files as (scope, place, draft)."""
     from muniment.store.ledger import draft_of
     from muniment.store.load import event_key
 
@@ -299,7 +307,7 @@ def _events(data: Any, where: str) -> Iterator[dict[str, Any]]:
 
 
 def _address(event: dict[str, Any], settings: Settings, default_session: str, where: str) -> _Address:
-    """Take the scope an event names itself off it, and fill in the rest."""
+    """Remove an event's own scope from it, and fill in the rest."""
     named = {key: event.pop(key, None) for key in _SCOPE_KEYS}
     user_id = named["user_id"] or settings.user
     if not user_id:
@@ -321,7 +329,7 @@ def _located(error: MunimentError, where: str) -> MunimentError:
 
 
 def _events_of(document: Any, path: str) -> Iterator[dict[str, Any]]:
-    """The events of one document, in order. `path` is its place, for errors."""
+    """Yield the events of one document, in order. `path` is its place, for errors."""
     if isinstance(document, list):
         yield from _messages(document, path, {})
     elif isinstance(document, dict) and isinstance(document.get("messages"), list):
@@ -400,7 +408,7 @@ def _from_openai(message: dict[str, Any], calls: dict[str, dict[str, Any]], path
 
 
 def _text_of(content: Any, path: str) -> tuple[str, list[Any]]:
-    """The text of a message's content, and the parts of it that are not text."""
+    """The text of a message's content, and its parts that are not text."""
     if content is None:
         return "", []
     if isinstance(content, str):
@@ -439,7 +447,7 @@ def _tool_of(message: dict[str, Any], calls: dict[str, dict[str, Any]]) -> dict[
 
 
 class _TraceTally:
-    """What came of the files together."""
+    """The combined results of all files."""
 
     def __init__(self, reports: Sequence[TraceReport]) -> None:
         self._reports = reports
@@ -475,7 +483,7 @@ class _TraceTally:
 
 
 def _read_traces(sources: Sequence[tuple[str, str]]) -> list[bytes]:
-    """The bytes of the files, each found to be in order."""
+    """Read the files, raising for the first invalid one."""
     from muniment.traces.otlp import BYTES_MAX, read_export
 
     found = []
@@ -497,7 +505,7 @@ def _read_traces(sources: Sequence[tuple[str, str]]) -> list[bytes]:
 
 
 def _write_traces(mem: Memory, files: Sequence[bytes], *, tenant: str, user: str | None) -> _TraceTally:
-    """Write what is new of them, file by file."""
+    """Write the new entries, file by file."""
     reports = [mem.ledger.ingest_otel(data, default_user_id=user or None, tenant_id=tenant) for data in files]
     nobodys = sum(report.left_out.get("no_user", 0) for report in reports)
     if nobodys and not any(report.sessions or report.known for report in reports):

@@ -1,4 +1,4 @@
-"""`learn …`: lessons, what recall gives for a task, runs folded into memory, plans undone, and an agent's attempts."""
+"""`learn …`: lessons, recall for a task, runs folded into memory, plans undone, and an agent's attempts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ACTIONS = "op status target_store produced_ids target_ids error reason_keys"
 
 
 def _bank_name(bank: Bank) -> str:
-    """`the bank of user ana`, `the tenant's bank`."""
+    """The bank as `the bank of user ana` or `the tenant's bank`."""
     kind, _, name = bank.name.partition(":")
     return f"the bank of {kind} {one_line(name, 60)}" if name else "the tenant's bank"
 
@@ -50,7 +50,7 @@ def _tally_text(tally: Tally) -> str:
 
 
 def _difference(effect: LessonEffect) -> str:
-    """`+42 points (+8 to +66)`; a dash while there is nothing to compare."""
+    """The difference as `+42 points (+8 to +66)`; a dash if there is nothing to compare."""
     if effect.difference is None or effect.low is None or effect.high is None:
         return "–"
     return f"{100 * effect.difference:+.0f} points ({100 * effect.low:+.0f} to {100 * effect.high:+.0f})"
@@ -305,7 +305,7 @@ def _fold(
 def _given_result(
     result: Mapping[str, Any] | None, verdict: str | None, outcome: str | None, reasons: tuple[str, ...]
 ) -> Mapping[str, Any] | None:
-    """The judgement on the command line, if there is one."""
+    """The verdict given on the command line, if any."""
     if result is not None:
         if verdict or outcome or reasons:
             raise InvalidInput(

@@ -1,6 +1,6 @@
 """The `muniment` command: the tree of commands, one line each, and the groups that load a command when it is called.
 
-`--help` and completion read the tree and load nothing else. What people do every day is at the top, the rest in groups.
+`--help` and completion read the tree and load nothing else. Everyday commands are at the top, the rest in groups.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class Entry(NamedTuple):
 
     summary: str
     home: str = ""
-    """Where the command is: `module:name`."""
+    """The command's function, as `module:name`."""
     entries: Mapping[str, Entry] = {}
-    """The commands of a group, in the order in which they are shown."""
+    """The commands of a group, in display order."""
     about: str = ""
     default: str = ""
-    """The command that runs when none of the group's commands is named."""
+    """The command that runs if none of the group's commands is named."""
     hidden: bool = False
 
 
@@ -214,7 +214,7 @@ TREE: Mapping[str, Entry] = {
     "eval": _EVAL,
     "schema": _SCHEMA,
 }
-"""The commands and groups by name, in the order in which `--help` shows them."""
+"""The commands and groups by name, in the order of `--help`."""
 
 
 def list_commands(entries: Mapping[str, Entry] = TREE, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], Entry]:
@@ -226,7 +226,7 @@ def list_commands(entries: Mapping[str, Entry] = TREE, path: tuple[str, ...] = (
 
 
 def load_command(name: str, entry: Entry) -> click.Command:
-    """The command or group of an entry."""
+    """Load the command or group of an entry."""
     if entry.entries:
         about = f"{entry.summary}\n\n{entry.about}" if entry.about else entry.summary
         if entry.default:
@@ -287,7 +287,7 @@ class TreeGroup(click.Group):
 
 
 class DefaultGroup(TreeGroup):
-    """A group that is a command too: what names none of its commands is an argument of its default command."""
+    """A group that is also a command: an unknown command name is an argument of its default command."""
 
     def __init__(self, name: str, entries: Mapping[str, Entry], default: str, **more: Any) -> None:
         super().__init__(name, entries, context_settings={"ignore_unknown_options": True}, **more)
@@ -324,7 +324,7 @@ class DefaultGroup(TreeGroup):
 
 
 def _path_of(name: str) -> tuple[str, ...]:
-    """Where in the tree a command of this name is."""
+    """The path in the tree of a command with this name."""
     return next((path for path in list_commands() if path[-1] == name), ())
 
 
@@ -332,7 +332,7 @@ def _path_of(name: str) -> tuple[str, ...]:
 
 
 class Root(TreeGroup):
-    """The root: what cannot be read is answered in the same shape as every other error."""
+    """The root: unreadable requests are answered in the same shape as every other error."""
 
     def main(
         self,
@@ -382,7 +382,7 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 
 
 def _use_config(ctx: click.Context, _: click.Parameter, path: str | None) -> None:
-    """Have everything that this command reads and starts read that file."""
+    """Have everything that this command reads and starts use that file."""
     if path is None or ctx.resilient_parsing:
         return
     before = os.environ.get(_CONFIG)

@@ -1,4 +1,4 @@
-"""`search`, `facts`, `profile`, `extract` and `memory …`: what a user's memory holds, and its sources."""
+"""`search`, `facts`, `profile`, `extract` and `memory …`: the contents of a user's memory, and their sources."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ candidates = Command(
 
 
 def _budget_given(given: Sequence[str]) -> dict[str, Any]:
-    """`20` are calls; `calls=20,usd=0.5,price_in=0.15,price_out=0.6` are limits by name, and prices."""
+    """Read `20` as calls; `calls=20,usd=0.5,price_in=0.15,price_out=0.6` as limits by name, and prices."""
     limits: dict[str, Any] = {}
     for each in (part.strip() for text in given for part in text.split(",")):
         name, sign, number = each.rpartition("=")
@@ -277,7 +277,7 @@ def _show_episodes(call: Call) -> Iterator[str]:
 
 
 def _minute(ts: str) -> str:
-    """A time to the minute, at midnight too: two times that are shown together both keep theirs."""
+    """A time to the minute, even at midnight, so that two times shown together have the same form."""
     return f"{ts[:10]} {ts[11:16]}"
 
 

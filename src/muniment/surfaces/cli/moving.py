@@ -1,4 +1,4 @@
-"""`export` and `import`: a store's dump, a user's memory in a file that others read, and what other systems held."""
+"""`export` and `import`: a store's dump, a user's memory in a portable file, and imports from other systems."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["export", "import_"]
 _DUMP, _PORTABLE = "dump", "portable"
 _LEFT_SHOWN = 20
 
-# -- out ----------------------------------------------------------------------------------------------
+# -- export -------------------------------------------------------------------------------------------
 
 
 class _Written(NamedTuple):
@@ -87,7 +87,7 @@ export = Command(
 )
 
 
-# -- in -----------------------------------------------------------------------------------------------
+# -- import -------------------------------------------------------------------------------------------
 
 
 def _import(
@@ -145,7 +145,7 @@ def _import_dump(call: Call, files: Sequence[str], named: dict[str, object]) -> 
 
 @contextmanager
 def _on_disk(files: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """The files by paths that can be read twice: standard input is copied first."""
+    """Yield the files as paths that can be read twice: standard input is copied first."""
     with tempfile.TemporaryDirectory(prefix="muniment-") as scratch:
         copy = Path(scratch) / "stdin.json"
         if "-" in files:
@@ -163,7 +163,7 @@ def _check(system: str, paths: Sequence[str], user_id: str | None, source_user: 
 
 @contextmanager
 def _opened(settings: Settings, check: Callable[[], None], *, dry_run: bool) -> Iterator[Memory]:
-    """The store. One that is not there is made for what was found to be in order, and for no dry run."""
+    """Open the store. A missing store is created only for valid input, and not for a dry run."""
     is_new = "://" not in settings.db and settings.db != ":memory:" and not Path(settings.db).exists()
     if is_new and dry_run:
         settings = replace(settings, db=":memory:")

@@ -36,7 +36,7 @@ _LACKING: Mapping[str, str] = {
     "not_gathered": "it was not among what was looked at",
     "later": "it came later",
 }
-"""Why something is on one page alone, besides what keeps a candidate out of a packet."""
+"""Reasons for a line appearing on only one page, besides those for leaving out a candidate."""
 _CHARS = 110
 _RULE_ENDS = re.compile(r",(?=[^_])")
 """Rules are joined by commas; a blank within one was written as `_`."""
@@ -121,7 +121,7 @@ replay = Command(
 )
 
 
-# -- what changed -------------------------------------------------------------------------------------
+# -- differences --------------------------------------------------------------------------------------
 
 
 def _show_diff(call: Call) -> Iterator[str]:
@@ -129,7 +129,7 @@ def _show_diff(call: Call) -> Iterator[str]:
 
 
 def _candidates(call: Call) -> dict[str, Candidate]:
-    """The candidates of the builds that were named."""
+    """The candidates of the named builds."""
     from muniment.surfaces.cli.explained import candidates
 
     known: dict[str, Candidate] = {}
@@ -169,7 +169,7 @@ def _diff_lines(found: BuildDiff, known: Mapping[str, Candidate]) -> Iterator[st
 
 
 def _pair_lines(pair: LinePair, reasons: Mapping[str, str]) -> Iterator[str]:
-    """A line of either page; both if it was reworded."""
+    """A line that is on only one page, or both versions of a reworded line."""
     if pair.what == "same":
         return
     sign = _SIGNS[pair.what]
@@ -318,7 +318,7 @@ def _rule_lines(build: Build) -> Iterator[str]:
 
 
 def _answered(entry: LedgerEntry) -> str:
-    """What one answer cites of the build, in a line."""
+    """The citations of one answer to the build, in a line."""
     cited = entry.cited
     named = len(cited.evidence_ids) if cited else 0
     unknown = f", names nothing by {' '.join(cited.unknown_marks)}" if cited and cited.unknown_marks else ""
@@ -340,7 +340,7 @@ def _section_lines(build: Build, chosen: list[Taken]) -> Iterator[str]:
 
 
 def _bar(used: int, cap: int) -> str:
-    """A budget rounds up: what was used is seen, however little it is."""
+    """A budget bar, rounded up so that any use shows."""
     full = min(_BAR, -(-used * _BAR // cap)) if cap else 0
     return "█" * full + "░" * (_BAR - full)
 
@@ -392,7 +392,7 @@ def _rest_lines(build: Build) -> Iterator[str]:
 
 
 def _conflict(note: ConflictNote) -> str:
-    """What contradicts what, by its ids where the note has them."""
+    """The two sides of a conflict, by id if the note has them."""
     named = note.model_extra or {}
     older, newer = named.get("evidence_id") or next(iter(note.fact_ids or ()), None), named.get("superseded_by")
     which = f" ({older} → {newer})" if older and newer else ""

@@ -38,7 +38,7 @@ _SIGNS = {"pass": ("✓", "green"), "fail": ("✗", "red"), "not_run": ("·", "b
 
 
 def _limits_given(given: tuple[str, ...]) -> dict[str, Any]:
-    """`name=value` as numbers; the library checks names and ranges."""
+    """Read `name=value` as numbers; the library checks names and ranges."""
     limits: dict[str, Any] = {}
     for each in given:
         name, _, value = each.partition("=")
@@ -283,7 +283,7 @@ pivot = Command(
 
 
 def _page_named(given: str) -> dict[str, Any]:
-    """`URL=FILE`: an address may contain an equals sign, so the last one counts."""
+    """Read `URL=FILE`: an address may contain an equals sign, so the last one counts."""
     url, _, file = given.rpartition("=")
     if not url or not file:
         raise InvalidInput(
@@ -293,7 +293,7 @@ def _page_named(given: str) -> dict[str, Any]:
 
 
 def _page_from(url: str, file: str, title: str | None) -> dict[str, Any]:
-    """A page from a file of text, Markdown or HTML, by its suffix."""
+    """Read a page from a file of text, Markdown or HTML, by its suffix."""
     from muniment.core.policy import CorpusPolicy
     from muniment.memory._chunking import media_type_of
     from muniment.memory.corpus import read_text_file
@@ -307,7 +307,7 @@ def _page(url: str, text: str, title: str | None, **more: str) -> dict[str, Any]
 
 
 def _pages_in(name: str) -> list[dict[str, Any]]:
-    """The sources of a JSON lines file, each with url and text."""
+    """Read the sources of a JSON lines file, each with url and text."""
     found = reading.read_all(name)
     for number, each in enumerate(found, 1):
         if not isinstance(each, dict):
@@ -396,7 +396,7 @@ def _pack(call: Call, ask: Callable[[], SummaryPack]) -> _Packed:
 
 
 def _is_flagged(claim: CheckedClaim) -> bool:
-    """Did the claim keep no citation, so that it is left out of the pack?"""
+    """True if the claim kept no citation, so that it is left out of the pack."""
     return not claim.citation_cids
 
 
@@ -596,7 +596,7 @@ def _summary_bytes(manifest: ResearchManifest) -> dict[str, int]:
 
 
 def _gate_lines(gate: GateResult, *, is_open: bool = False) -> Iterator[str]:
-    """A gate with its measures, and each reason why it fails; an open one has not had its turn."""
+    """A gate with its measures, and each reason why it fails; an open gate has not been measured yet."""
     sign, colour = _SIGNS["open" if is_open else gate.status]
     measures = [f"{name.replace('_', ' ')} {value}" for name, value in gate.metrics.items()]
     yield f"{style(sign, fg=colour)} {gate.gate} {_GATES[gate.gate]:<9} {', '.join(measures) or 'not run yet'}"
@@ -604,7 +604,7 @@ def _gate_lines(gate: GateResult, *, is_open: bool = False) -> Iterator[str]:
         yield f"              {style(one_line(reason, 600), fg='red')}"
 
 
-# -- what comes next ----------------------------------------------------------------------------------
+# -- next commands ------------------------------------------------------------------------------------
 
 
 def _next_lines(call: Call) -> Iterator[str]:
@@ -621,7 +621,7 @@ def _command(call: Call, name: str, *rest: str) -> str:
 
 
 def _next_commands(found: StudyStatus, call: Call) -> list[str]:
-    """The commands that lead on."""
+    """The commands that can follow."""
     manifest = found.manifest
     if found.edited:
         return [_command(call, "status", "--write")]
@@ -645,7 +645,7 @@ def _next_commands(found: StudyStatus, call: Call) -> list[str]:
 
 
 def _ingest_command(found: StudyStatus, call: Call, perspective_id: str) -> str:
-    """The command that ingests an output, with the counts that the contract asks for and the note of a retry."""
+    """The command that ingests an output, with the counts that the contract requires and the note of a retry."""
     budget = next(each.prompt_contract.tool_budget for each in found.perspectives if each.id == perspective_id)
     tools = [word for name in sorted(budget) for word in ("--tool", f"{name}=N")]
     is_retry = any(result.perspective_id == perspective_id for result in found.manifest.results)

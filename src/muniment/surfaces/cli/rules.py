@@ -1,4 +1,4 @@
-"""`rules …`: rules from a draft to a signature, in force, and out of it again."""
+"""`rules …`: rules from a draft to a signature, active, and retired again."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _WITH = ("canary", "active")
 
 
 def _book_name(book: Rulebook) -> str:
-    """`the rulebook of user ana`, `the tenant's rulebook`."""
+    """The rulebook as `the rulebook of user ana` or `the tenant's rulebook`."""
     kind, _, name = book.name.partition(":")
     return f"the rulebook of {kind} {one_line(name, 60)}" if name else "the tenant's rulebook"
 
@@ -56,7 +56,7 @@ def _head(memory: StoredMemory) -> str:
 
 
 def _scope_text(record: Mapping[str, Any]) -> str:
-    """Where a rule applies, on one line."""
+    """The scope of a rule, on one line."""
     where = dict(record.get("applicability") or {})
     parts = [
         f"{name} {where[key]}" for name, key in (("domain", "domain_tag"), ("family", "task_family")) if where.get(key)
@@ -69,7 +69,7 @@ def _scope_text(record: Mapping[str, Any]) -> str:
 
 
 def _undo_line(call: Call, to: int) -> str:
-    """The command that puts an earlier revision in force again. It names the rulebook even if this one did not."""
+    """The command that restores an earlier revision. It names the rulebook even if this command did not."""
     kind, _, name = call.handle.name.partition(":")
     named = (f"--{kind}", name) if name else ()
     return as_is("to undo", call.spell_command("rules", "rollback", "--to", str(to), *named, "--signed-by", "NAME"))
@@ -228,7 +228,7 @@ show = Command("rulebook.get", _show_rule, around=_read_rule, arguments=_RULE)
 
 
 def _draft_given(given: str) -> Any:
-    """The draft of a file, or the id of one."""
+    """Read a draft from a file, or return the given id of one."""
     return reading.object_given("$.draft", "one DistillDraft")(given) if reading.is_file(given) else given
 
 
@@ -376,7 +376,7 @@ watch = Command(
 
 
 class _Reading(NamedTuple):
-    """What a person reads before signing."""
+    """The material that a person reads before signing."""
 
     rule: StoredMemory
     gate: GateReport | None
@@ -471,7 +471,7 @@ report = Command(
 )
 
 
-# -- in force and out of it ---------------------------------------------------------------------------
+# -- promotion and retirement -------------------------------------------------------------------------
 
 
 def _show_decision(call: Call) -> Iterator[str]:
@@ -519,7 +519,7 @@ def _rollback(call: Call, ask: Callable[[], RulebookRevision]) -> _Rolled:
 
 
 def _planned_changes(book: Rulebook, to: int) -> list[dict[str, str]]:
-    """What a rollback changes, rule by rule. Forgotten rules are left out."""
+    """The changes of a rollback, rule by rule. Forgotten rules are left out."""
     from muniment.rules.rulebook import plan_rollback
 
     if to < 0:

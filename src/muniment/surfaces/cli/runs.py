@@ -79,7 +79,7 @@ turns = Command(
 
 
 class _RunView(NamedTuple):
-    """A run, its log, and its claims with the words that they cite."""
+    """A run, its log, and its claims with the words they cite."""
 
     state: RunState
     log: RunLog
@@ -95,7 +95,7 @@ def _read(call: Call, ask: Callable[[], RunState]) -> _RunView:
 
 
 def _quote(run: Run, ref: EvidencePointer) -> dict[str, Any]:
-    """The words at a pointer as they are stored now, or why there are none."""
+    """The words at a pointer as stored now, or why there are none."""
     from muniment.runs.claims import pointer_to
 
     try:
@@ -167,7 +167,7 @@ def _tally_text(statuses: Iterable[str]) -> str:
 
 
 def _budgets(log: RunLog) -> dict[str, str]:
-    """What was used, against its limit if the run has one."""
+    """The usage, against its limit if the run has one."""
     used = log.spent.to_wire()
     named = [_used(used[name], log.budgets.get(name), name.replace("_", " ")) for name in used]
     other = [f"{name} {value}" for name, value in sorted(log.budgets.items()) if name not in used]
@@ -201,7 +201,7 @@ def _brief(plain: Mapping[str, Any]) -> str:
 
 
 def _diagnosis_lines(diagnosis: Mapping[str, Any]) -> Iterator[str]:
-    """Why a run is locked, and what to do about it."""
+    """The reason a run is locked, and how to fix it."""
     yield "locked: its snapshot did not hold, so nothing more is written to it"
     for check in diagnosis.get("checks", ()):
         if check.get("status") != "PASS":

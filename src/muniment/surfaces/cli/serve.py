@@ -74,7 +74,9 @@ def _serve(
 
 
 def _serve_with_workers(call: Call, settings: ServerSettings, location: str, token: str | None) -> None:
-    """The store was opened once, so that it is migrated, and is closed here: what serves it are the workers."""
+    """Serve with worker processes. The store was opened once to migrate it, and is closed here; the workers open it
+    again.
+    """
     from muniment.surfaces.processes.supervisor import Supervisor, bind, url_of
 
     if call.settings.db == ":memory:":
@@ -88,7 +90,7 @@ def _serve_with_workers(call: Call, settings: ServerSettings, location: str, tok
 
 
 def _prepare(memory: Memory, settings: ServerSettings) -> str | None:
-    """Warn of what is open; make the first key where one is asked for and there is none, and answer its token."""
+    """Warn about open access; create the first key if keys are required and there is none, and return its token."""
     from muniment.core.outside.system import system_clock
     from muniment.surfaces.http._keys import open_keys
     from muniment.surfaces.http.logs import LOGGER
@@ -233,7 +235,7 @@ def _mcp(
     named = {"session": session, "run": run, "task_type": task_type, "level": level}
     bounds = {"trust": trust, "forget": forget, "writes": writes, "profile": profile}
     settings = load_mcp_settings({**named, **bounds})
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # else it would wait for a line; what was acknowledged is kept anyhow
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # else it would wait for a line; acknowledged writes are kept
     with open_store(call.settings) as memory:
         serve_stdio(memory, place_told(call.settings, settings), settings)
 

@@ -1,4 +1,4 @@
-"""`verify`, `forget` and `store …`: a store checked, erased from, copied, kept up, and the API keys of its server."""
+"""`verify`, `forget` and `store …`: check, erase from, copy and maintain a store, and manage its server's API keys."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ verify = Command(
 
 
 def confirm(call: Call, question: str) -> None:
-    """Ask whether to go on, unless --yes is given. A stored name in the question cannot change the terminal."""
+    """Ask whether to go on, unless --yes is given. A stored name in the question cannot control the terminal."""
     if not call.typed.get("yes"):
         click.confirm(visible(question), abort=True, err=True)
 
@@ -165,7 +165,6 @@ def _forget(call: Call, ask: Callable[..., Receipt]) -> Receipt:
 
 
 def receipt_lines(call: Call) -> Iterator[str]:
-    """A receipt."""
     receipt: Receipt = call.answer
     yield f"receipt {receipt.receipt_id}"
     for name, count in sorted(receipt.counts.items()):
@@ -306,7 +305,7 @@ reembed = Command(
 
 
 def write_file(path: Path, lines: Iterator[bytes]) -> int:
-    """Write a temporary file for its owner alone, then rename it: a partial file never has the target's name."""
+    """Write a private temporary file, then rename it: a partial file never has the target's name."""
     part = path.with_name(path.name + ".part")
     count = 0
     try:
@@ -332,7 +331,7 @@ _PG_DUMP = "use pg_dump and pg_restore: docs/guides/backup.md has the commands"
 
 
 def _file(call: Call, verb: str) -> str:
-    """The file of the store; an error where it has none."""
+    """The file of the store; raises if it has none."""
     from muniment.store.engines.opening import file_named
 
     path = file_named(call.settings.db)
@@ -439,7 +438,7 @@ def _upgrade(call: Call, old: str, new: str) -> _Upgraded:
 
 
 def _retract_old_facts(memory: Memory, tenant_id: str) -> int:
-    """Retract what rules of version 0.1 found, in a session of its own for each user who has such facts."""
+    """Retract the facts that rules of version 0.1 found, in a separate session for each affected user."""
     from muniment.memory.extracting import retract_old_facts
 
     users = [user.user_id for user in memory.store.users(tenant_id=tenant_id)]
@@ -484,7 +483,7 @@ _KEY = {"key_id": "KEY_ID"}
 
 @contextmanager
 def _open_keys(call: Call, file: str | None) -> Iterator[KeyRing]:
-    """The keys that the settings name; the store is opened where they lie in it."""
+    """Open the keys that the settings name, opening the store if they are kept there."""
     from muniment.core.outside.system import system_clock
     from muniment.surfaces.http._keys import KeyFile, are_stored, open_keys
     from muniment.surfaces.http.settings import load_server_settings

@@ -1,7 +1,7 @@
 """Text for a terminal: lines, styles, counts, times, tables, bars and progress.
 
-Only `echo` and the progress bar write. A line may contain anything that is stored, so on a terminal control characters
-are shown as signs; only the sequences that `style` makes are sent as they are. Elsewhere a line is written unchanged.
+Only `echo` and the progress bar write. A line may contain any stored text, so on a terminal control characters are
+shown as signs; only the sequences made by `style` are sent unchanged. Elsewhere a line is written unchanged.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Cell = str | tuple[str, str]
 Advance = Callable[..., None]
 
 _WIDTH_ELSEWHERE = 140
-"""Columns without a terminal."""
+"""The width in columns without a terminal."""
 _LINE_S = 10.0
 _TITLE_CELLS_MIN = 24
 _LABEL_CELLS = 13
@@ -59,32 +59,32 @@ _SIGNS = {
     },
     **{code: f"<U+{code:04X}>" for code in range(0xE0000, 0xE0080)},
 }
-"""Signs for characters that move a cursor, change colours, turn the direction of a line or cannot be seen."""
+"""Signs for characters that move the cursor, change colours, change text direction or are invisible."""
 
 
 # -- words --------------------------------------------------------------------------------------------
 
 
 def one_line(text: str, limit: int = 160) -> str:
-    """The text for a terminal: on one line, without control characters, cut where it is long."""
+    """Format the text on one line, without control characters, shortened if long."""
     shown = "".join(char if char.isprintable() else " " for char in text[: 4 * limit])
     shown = " ".join(shown.split())
     return shown if len(shown) <= limit and len(text) <= 4 * limit else shown[: limit - 1].rstrip() + "…"
 
 
 def visible(text: str) -> str:
-    """A text for a terminal: nothing in it can move the cursor, change colours or hide; lines and tabs stay."""
+    """Replace characters that could move the cursor, change colours or hide text; lines and tabs stay."""
     return text.translate(_SIGNS)
 
 
 @cache
 def _own() -> str:
-    """A secret mark of the sequences that `style` makes, which nothing stored can contain."""
+    """A secret mark for the sequences made by `style`, which no stored text can contain."""
     return f"\x1b{os.urandom(8).hex()}"
 
 
 def style(text: str, *, fg: str | None = None, bold: bool = False) -> str:
-    """The text in a colour, or strong, where `echo` writes to a terminal."""
+    """Format the text in a colour, or bold, if `echo` writes to a terminal."""
     opening, closing = click.style("\0", fg=fg, bold=bold or None).split("\0")
     return f"{opening}\0{closing}".replace("\x1b", _own()).replace("\0", text)
 
@@ -117,7 +117,7 @@ def strong(text: str) -> str:
 
 
 def coloured(text: str, colours: dict[str, str]) -> str:
-    """A word in the colour that it has among others of its kind."""
+    """A word in its assigned colour."""
     return style(text, fg=colours.get(text))
 
 
@@ -125,18 +125,18 @@ def coloured(text: str, colours: dict[str, str]) -> str:
 
 
 def labelled(label: str, text: str) -> Iterator[str]:
-    """A label and its text, over as many lines as needed; without a label, the text continues the one before."""
+    """A label and its text, over as many lines as needed; without a label, a continuation of the one before."""
     head = f"{label + ':' if label else '':<{_LABEL_CELLS}} "
     return wrapped(text, first=head, rest=" " * len(head))
 
 
 def as_is(label: str, text: str) -> str:
-    """What it is, and a picture or a command, on one line however long."""
+    """A label and a picture or a command, on one line however long."""
     return f"{label + ':':<{_LABEL_CELLS}} {text}"
 
 
 def wrapped(text: str, *, first: str = "", rest: str = "", most: int = 1_000) -> Iterator[str]:
-    """A text within the width of the terminal."""
+    """Wrap a text to the terminal's width."""
     from rich.console import Console
     from rich.text import Text
 
@@ -147,7 +147,7 @@ def wrapped(text: str, *, first: str = "", rest: str = "", most: int = 1_000) ->
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Iterator[str]:
-    """Columns as wide as they need to be; the last one gets what is left of the line, or a line of its own."""
+    """Format columns at their natural widths; the last one gets the rest of the line, or a line of its own."""
     from rich.cells import cell_len, set_cell_size
 
     texts = [[one_line(each if isinstance(each, str) else each[0], 200) for each in row] for row in (heads, *rows)]
@@ -178,13 +178,13 @@ def _colour(cell: Cell) -> str | None:
 
 
 def bar(share: float, width: int = 10) -> str:
-    """A share, as the filled part of a bar, to an eighth of a cell."""
+    """Draw a share as a partly filled bar, to an eighth of a cell."""
     full, rest = divmod(round(_within(share) * width * 8), 8)
     return f"{'█' * full}{_EIGHTHS[rest]}".ljust(width)
 
 
 def block_bar(part: float, whole: float, width: int = 10) -> str:
-    """How much of a whole is there, in whole cells; full only where all of it is."""
+    """Draw a part of a whole in whole cells; full only if all of it is there."""
     full = int(_within(part / whole) * width) if whole else 0
     return "█" * full + "░" * (width - full)
 
@@ -198,7 +198,7 @@ def _within(share: float) -> float:
 
 @contextmanager
 def progress_bar(label: str, total: int | None, *, quiet: bool = False) -> Iterator[Advance]:
-    """Progress of long work on stderr; yields `advance(count)`, which takes the name of a new stage as well.
+    """Show the progress of long work on stderr; yields `advance(count)`, which also takes the name of a new stage.
 
     A terminal shows a bar. Elsewhere there is a line every ten seconds and one for each stage. With --json, nothing.
     """
@@ -239,7 +239,7 @@ def _drawn_bar(label: str, total: int | None) -> Iterator[Advance]:
 
 
 class _LineMeter:
-    """Writes how far the work is every ten seconds, and the count of each named stage when it ends."""
+    """Writes the progress every ten seconds, and the count of each named stage when it ends."""
 
     def __init__(self, label: str) -> None:
         self._label, self._count, self._is_stage = label, 0, False
@@ -264,13 +264,13 @@ class _LineMeter:
 
 
 def _advance_nothing(_count: int, _stage: str = "") -> None:
-    """Nobody is looking."""
+    """Report nothing."""
 
 
 def parts_line(parts: Mapping[str, float]) -> str:
-    """`rank 1.57 = words 1.00 + learnt 0.57`, the parts as printed adding up to the rank as printed; empty for none.
+    """Format `rank 1.57 = words 1.00 + learnt 0.57`, with parts that add up to the rank as printed; empty for none.
 
-    The rank orders the hits of one search. Their score is a chance, which is comparable between searches.
+    The rank orders the hits of one search. Their score is a probability, comparable between searches.
     """
     hundredths = sorted(((name, round(100 * value)) for name, value in parts.items()), key=lambda part: -part[1])
     if not hundredths:

@@ -1,1 +1,1 @@
-"""The library's own face over HTTP: `muniment.connect`."""
+"""The library's API over HTTP: `muniment.connect`."""

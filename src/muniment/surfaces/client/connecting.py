@@ -1,4 +1,4 @@
-"""`muniment.connect` and `muniment.aio.connect`: a server's store, with the same API as one that is opened here."""
+"""`muniment.connect` and `muniment.aio.connect`: a server's store, with the same API as one opened locally."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["connect", "connect_async"]
 
 TIMEOUT_S = 60.0
 _DEADLINE_S_MIN, _DEADLINE_S_MAX = 0.001, 1_000_000
-"""What `Prefer: wait` is taken with."""
+"""The bounds of the seconds in `Prefer: wait`."""
 
 
 def connect(
@@ -30,12 +30,12 @@ def connect(
     deadline_s: float | None = None,
     http: Any = None,
 ) -> Memory:
-    """Connect to a server (`muniment serve`): what is answered has the same API as a store that `open` opens.
+    """Connect to a server (`muniment serve`); the result has the same API as a store that `open` opens.
 
-    `key` is an API key, where the server asks for one; that of the variable MUNIMENT_KEY by default. `timeout_s` is
-    how long one answer, or a part of a long one, may take. `deadline_s` is how long the server may take for it: it
-    stops then, has written nothing, and `DeadlineExceeded` is raised. `http` is a client to use in place of one made
-    here: an `httpx2.Client`, or something like it.
+    `key` is an API key, if the server requires one; by default that of the variable MUNIMENT_KEY. `timeout_s` limits
+    one answer, or a part of a long one. `deadline_s` limits the server's time for each request: it then stops, having
+    written nothing, and `DeadlineExceeded` is raised. `http` is a client to use instead of a new one: an
+    `httpx2.Client`, or a compatible object.
     """
     return _connected(url, key, timeout_s, deadline_s, http)
 
@@ -85,7 +85,7 @@ def _connected(
 
 
 def _refuse_on_loop() -> None:
-    """What a connection of an event loop asks for is asked in other threads, or the loop would stand still."""
+    """Refuse to run on the event loop: a connection for one calls from other threads, or it would block the loop."""
     import asyncio
 
     try:

@@ -1,4 +1,4 @@
-"""A connection to a server: operations asked for by their rows, answers read back into records, problems raised."""
+"""A connection to a server: operations requested by their rows, answers read back into records, problems raised."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ _LINES = "application/x-ndjson"
 _PROBLEM = b'{"problem":'
 _DOTS = {".": "%2E", "..": "%2E%2E"}
 _PLAIN_BELOW = 1e21
-"""From here on a number is written with an exponent, and read again as no integer."""
+"""Numbers from here on are written with an exponent, and would not be read back as integers."""
 _FILE_BYTES_MAX = 64 << 20
 
 
 class Ask(NamedTuple):
-    """One thing to ask for: its row, the address, what goes into query and body."""
+    """One request: its row, the address, the query and the body."""
 
     operation: Operation
     template: str
@@ -63,13 +63,14 @@ class Ask(NamedTuple):
 
 
 class Connection:
-    """Thread-safe, as far as the HTTP client under it is."""
+    """A connection to a server. As thread-safe as its HTTP client."""
 
     def __init__(
         self, http: Any, key: str | None, before: Callable[[], None] | None = None, deadline_s: float | None = None
     ) -> None:
-        """`before` is called before each request, where that is about to be sent, and may refuse it. `deadline_s` is
-        how long the server may take for each."""
+        """`before` is called before each request and may raise to refuse it. `deadline_s` is the server's time limit
+        for each.
+        """
         self._http = http
         self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         if deadline_s is not None:
@@ -78,7 +79,7 @@ class Connection:
         self._is_closed = False
 
     def whoami(self) -> dict[str, Any]:
-        """What the server says of the key."""
+        """The server's description of the key."""
         told: dict[str, Any] = parse_json(self._request("GET", "/v1/key", headers=self._headers).content)
         return told
 
@@ -103,7 +104,7 @@ class Connection:
 
     @contextmanager
     def _reached(self) -> Iterator[None]:
-        """What goes wrong on the way, as the library's own errors: the outcome is unknown once something was sent."""
+        """Convert transport failures to the library's own errors: the outcome is unknown once something was sent."""
         if self._is_closed:
             raise Closed("the connection has been closed")
         if self._before is not None:
@@ -117,10 +118,10 @@ class Connection:
         except httpx2.TransportError as error:
             raise StorageLost(f"the connection to the server broke: {error}") from None
 
-    # -- asking ---------------------------------------------------------------------------------------
+    # -- requests -------------------------------------------------------------------------------------
 
     def ask(self, ask: Ask) -> Any:
-        """The answer, as the library would give it."""
+        """Send a request and return the library's type of answer."""
         operation = ask.operation
         if operation.is_paged:
             return self._listing(ask)
@@ -137,7 +138,7 @@ class Connection:
         return operation.shape.decode(told["items"] if operation.is_listed else told)
 
     def _listing(self, ask: Ask) -> Listing[Any]:
-        """A list of the server's, asked for page by page."""
+        """A list of the server's, requested page by page."""
         shape = ask.operation.shape
         assert isinstance(shape, Listed)
         inner = shape.inner
@@ -155,7 +156,7 @@ class Connection:
         return Listing(fetch, limit=bound, cursor=begun, size=size)
 
     def lines(self, ask: Ask) -> Iterator[bytes]:
-        """The lines of a long answer, as they come; it has begun when this answers."""
+        """The lines of a long answer, as they arrive; it has begun when this returns."""
         opened = self._opened(ask)
         first = next(opened, None)
         return iter(()) if first is None else _joined(first, opened)
@@ -196,14 +197,14 @@ class Connection:
     # -- long work ------------------------------------------------------------------------------------
 
     def upload(self, ask: Ask, lines: Iterable[bytes], progress: Any = None) -> Any:
-        """Send a body as it comes; with `progress`, as long work whose progress is told."""
+        """Send a body as a stream; with `progress`, as long work that reports its progress."""
         headers = self._headers | {"Content-Type": _LINES}
         headers |= {} if progress is None else {"Prefer": "respond-async"}
         answer = self._request(ask.operation.method, ask.path, headers=headers, content=iter(lines))
         return self._awaited(ask, answer, progress)
 
     def work(self, ask: Ask, progress: Any) -> Any:
-        """Ask for long work, and tell its progress until it is done."""
+        """Request long work, and report its progress until it is done."""
         return self._awaited(ask, self._send(ask, {"Prefer": "respond-async"}), progress)
 
     def _awaited(self, ask: Ask, answer: Any, progress: Any) -> Any:
@@ -248,12 +249,12 @@ def _problem(answer: Any) -> MunimentError:
 
 
 def _unfolded(shape: Mapping[str, Any]) -> dict[str, Any]:
-    """The library's own shape of an error as a problem."""
+    """Convert the library's own shape of an error to a problem."""
     return dict(shape) | {"detail": shape.get("message")}
 
 
 def _segment(name: str, value: Any) -> str:
-    """A name as a part of a path."""
+    """Encode a name as a path segment."""
     if not isinstance(value, str) or not value:
         raise InvalidInput(f"{name} should be a non-empty string", path=f"$.{name}")
     check_text(value, f"$.{name}")
@@ -270,7 +271,7 @@ def _query(given: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _check_query(operation: Operation, sent: Mapping[str, Any]) -> None:
-    """In a query all is text: what is none, nor the number or flag that is wanted, is refused before it becomes so."""
+    """Check query arguments, all of which become text: raises if one has the wrong type."""
     wanted = {each.name: wire_shape(each.hint).schema({}) for each in operation.signature.parameters}
     for name, value in sent.items():
         types = str(wanted.get(name, {}))
@@ -284,7 +285,7 @@ def _check_query(operation: Operation, sent: Mapping[str, Any]) -> None:
 
 
 def _free_values(operation: Operation) -> set[str]:
-    """The arguments that are any JSON value: of these nothing is made into JSON that the library would refuse."""
+    """The arguments that accept any JSON value: they are passed on unconverted, so that the library can refuse them."""
     return {each.name for each in operation.signature.parameters if each.hint is JsonValue}
 
 
@@ -301,7 +302,7 @@ def _check_json(value: Any, path: str) -> None:
 
 
 def plain(value: Any, path: str, room: int = MAX_DEPTH) -> Any:
-    """What callers give, as JSON: records by their wire form, builds and recalls by their ids, moments as text."""
+    """Convert arguments to JSON: records by their wire form, builds and recalls by their ids, times as text."""
     if not room:
         raise InvalidJson(f"nested deeper than {MAX_DEPTH} levels", path=path)
     if value is None or isinstance(value, bool | int | str):
@@ -309,7 +310,7 @@ def plain(value: Any, path: str, room: int = MAX_DEPTH) -> Any:
     if isinstance(value, float):
         if not isfinite(value):
             _check_json(value, path)
-        return whole(value) if abs(value) < _PLAIN_BELOW else value  # as canonical JSON writes it
+        return whole(value) if abs(value) < _PLAIN_BELOW else value  # as in canonical JSON
     if isinstance(value, Record):
         return value.to_wire()
     if isinstance(value, Build):

@@ -1,7 +1,7 @@
-"""Proxies of the library's handles: each public method asks a server for the operation of its name.
+"""Proxies of the library's handles: each public method requests the operation of its name from a server.
 
-They are made of the table of operations, with the signatures of the library's own methods. A method without an
-operation is refused with the reason that the table has for it, or made of other methods and inherited as it is.
+They are made from the table of operations, with the signatures of the library's own methods. A method without an
+operation is refused with the table's reason, or is made of other methods and inherited unchanged.
 """
 
 from __future__ import annotations
@@ -26,14 +26,16 @@ __all__ = ["Asks", "RemoteMemoryStore", "check_progress", "derived", "proxy_clas
 
 
 class Asks(Protocol):
-    """What a derived method is a method of."""
+    """The interface that derived methods need of their class."""
 
     def _ask(self, handle: Handle, name: str, arguments: dict[str, Any]) -> Any:
-        """What the server answers to an operation."""
+        """Request an operation and return its answer."""
 
 
 def derived(place: str) -> Callable[[type], type]:
-    """Class decorator: ask the server for every method at this place that has a row, unless the class has its own."""
+    """Class decorator: request every method at this place that has a row from the server, unless the class has its
+    own.
+    """
 
     def fill(cls: type) -> type:
         for operation in OPERATIONS:
@@ -81,18 +83,18 @@ def _asking(handle: Handle, name: str, method: Callable[..., Any]) -> Callable[.
     return ask
 
 
-# -- the handles that belong to a run or a store -------------------------------------------------------
+# -- handles of a run or a store -----------------------------------------------------------------------
 
 
 def sub_handle(place: str) -> Any:
-    """A property of a proxy: the handle at this place ("run.log"), which asks as the proxy does that it belongs to."""
+    """A property of a proxy: the handle at this place ("run.log"), over the same connection."""
     made: Any = functools.cached_property(lambda holder: proxy_class(place)(holder))
     return made
 
 
 @functools.cache
 def proxy_class(handle: str) -> type:
-    """The proxy of the handle at a place, made of the library's class."""
+    """The proxy of the handle at a place, derived from the library's class."""
     if handle == "memory.store":
         return RemoteMemoryStore
     library = class_at(handle)
@@ -110,7 +112,7 @@ class _Held:
 
 
 class _Space:
-    """What is kept under names: a connection, whose names they are, and what else says which."""
+    """Named storage: a connection, the owner of the names, and other selectors."""
 
     def __init__(
         self, connection: Connection, name: str, tenant_id: str, user_id: str | None, context: dict[str, Any]
@@ -167,7 +169,7 @@ class RemoteMemoryStore(_Held, MemoryStore):
         check_progress(progress)
         if agent_id != "agent":
             raise InvalidInput("agent_id cannot be given over a connection", path="$.agent_id")
-        named, opened = portable_lines(source)  # what is wrong with it is said at home
+        named, opened = portable_lines(source)  # faults are raised locally
         if dry_run:
             raise InvalidInput("dry_run cannot be given over a connection", path="$.dry_run")
         place = {"tenant_id": tenant_id, "user_id": user_id or named}
@@ -177,6 +179,6 @@ class RemoteMemoryStore(_Held, MemoryStore):
 
 
 def check_progress(progress: Any) -> None:
-    """What is to be told of progress is a function, or nothing."""
+    """Raise unless the progress argument is a function or None."""
     if progress is not None and not callable(progress):
         raise InvalidInput("progress should be a function", path="$.progress")

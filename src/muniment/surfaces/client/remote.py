@@ -1,6 +1,7 @@
 """The library's handles over a connection: the same classes, methods and signatures, derived from the rows.
 
-What the library makes of its own methods (`corpus.add_file`, `study.collect`, `mem.runner` …) is inherited as it is.
+Methods that the library builds on its own methods (`corpus.add_file`, `study.collect`, `mem.runner` …) are inherited
+unchanged.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ __all__ = ["RemoteBank", "RemoteCorpus", "RemoteMemory", "RemoteRulebook", "Remo
 
 
 _QUERY_CHARS_MAX = 6000
-"""Proxies take addresses of 8 KiB, of which the path has a part."""
+"""Proxies accept addresses of 8 KiB, including the path."""
 
 
 class _Remote:
-    """What all remote handles share: a connection, and where their operations are."""
+    """The parts that all remote handles share: a connection, and the place of their operations."""
 
     _connection: Connection
 
@@ -72,7 +73,7 @@ class _Remote:
         return self._lift(self._connection.ask(self._asking(handle, name, arguments)))
 
     def _lift(self, answer: Any) -> Any:
-        """Handles of this connection in place of references."""
+        """Replace references in an answer by handles of this connection."""
         return _lifted(self._connection, answer)
 
 
@@ -99,7 +100,7 @@ def _lifted(connection: Connection, answer: Any) -> Any:
 
 class _Home:
     """The part of a store's context that a client has: its own token counter, and the policy and description of the
-    store, each asked for once.
+    store, each requested once.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -126,7 +127,7 @@ class _Home:
 
 
 class _ResumedState(NamedTuple):
-    """What a resumed run read of itself."""
+    """The state that a resumed run has read."""
 
     log: Any
     snapshot: Any
@@ -156,7 +157,7 @@ class RemoteRun(_Remote, Run):
         self._grants = frozenset(ref.grants)
         self._repairs = ref.repair
         self._unsaid = dict(opening or {})
-        """What the run is for, until its first write has said it."""
+        """The run's opening, until its first write has sent it."""
         self._saying = threading.Lock()
 
     def _level(self) -> str:
@@ -179,7 +180,7 @@ class RemoteRun(_Remote, Run):
         return self._lift(self._connection.ask(ask))
 
     def _start(self) -> None:
-        """Say what the run is for, before its first write."""
+        """Send the run's opening before its first write."""
         with self._saying:
             if not self._unsaid:
                 return
@@ -196,7 +197,7 @@ class RemoteRun(_Remote, Run):
             self._unsaid = {}
 
     def _writer(self) -> Any:
-        """The part of a writer that a check of grants reads."""
+        """The part of a writer needed to check grants."""
         return SimpleNamespace(grants=self._grants)
 
     log = sub_handle("run.log")
@@ -210,7 +211,7 @@ def _no_id(index: int) -> str:
 
 
 def _portions(names: Sequence[str]) -> Iterator[list[str]]:
-    """Portions of the names, each short enough to fit into an address."""
+    """Split the names into batches short enough for an address."""
     portion: list[str] = []
     chars = 0
     for name in names:
@@ -242,7 +243,7 @@ class RemoteCorpus(_Remote, Corpus):
 
     @staticmethod
     def _add_many(added: Sequence[tuple[Corpus, Mapping[str, Any]]]) -> None:
-        """All in one request, at the user's own address where all are one user's."""
+        """Add all in one request, at the user's own address if all are one user's."""
         corpora = [cast("RemoteCorpus", corpus) for corpus, _ in added]
         names = [each._names() for each in corpora]
         first = names[0]
@@ -266,7 +267,7 @@ class RemoteCorpus(_Remote, Corpus):
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Listing[CorpusDocument]:
-        """See `Corpus.documents`: an address holds so many ids, and cannot say that it names none."""
+        """See `Corpus.documents`: an address holds a limited number of ids, and cannot name an empty list."""
         asked = {"include_all": include_all, "limit": limit, "cursor": cursor}
         if document_ids is None:
             return cast("Listing[CorpusDocument]", self._ask("corpus", "documents", asked))
@@ -290,7 +291,7 @@ class RemoteCorpus(_Remote, Corpus):
 
 
 class _Owned(_Remote):
-    """A handle of what is a user's, an agent's or, without either, the tenant's."""
+    """A handle of a user, an agent or, without either, the tenant."""
 
     _owners: dict[str, str | None]
 
@@ -335,7 +336,7 @@ class RemoteStudy(_Remote, Study):
 
     @property
     def directory(self) -> Path:
-        """Where its files lie, on the server's machine."""
+        """The directory of its files, on the server's machine."""
         return self._place
 
     def _level(self) -> str:
@@ -360,7 +361,7 @@ class RemoteMemory(_Remote, Memory):
     _is_near = False
 
     def __init__(self, connection: Connection, url: str, key: Mapping[str, str]) -> None:
-        """`key` is what the server says of it: where it is for one user, all is asked for at that user's address."""
+        """`key` is the server's description of it: if it is for one user, all requests use that user's address."""
         self._home = _Home(connection)
         super().__init__(cast("Any", self._home))
         self._connection = connection
@@ -373,13 +374,13 @@ class RemoteMemory(_Remote, Memory):
 
     @property
     def info(self) -> EngineInfo:
-        """Which engine the server has, where, how durable; as it was when first asked."""
+        """The server's engine, its location and its durability, as first requested."""
         info: EngineInfo = self._home.info
         return info
 
     @property
     def policy(self) -> Policy:
-        """The server's policy, as it was when first asked."""
+        """The server's policy, as first requested."""
         policy: Policy = self._home.policy
         return policy
 
@@ -396,7 +397,7 @@ class RemoteMemory(_Remote, Memory):
         return self._lift(answer)
 
     def _located(self, handle: Handle, name: str, arguments: dict[str, Any]) -> Ask:
-        """At the narrowest address that the arguments, or the key, name."""
+        """The request at the narrowest address that the arguments, or the key, name."""
         usual = self._tenant_id if name in ("verify", "tenants") else DEFAULT_TENANT
         tenant_id = arguments.pop("tenant_id", usual)
         user_id = arguments.pop("user_id", None)
@@ -448,7 +449,7 @@ class RemoteMemory(_Remote, Memory):
         from muniment.handles.derived import check_dump
         from muniment.store.dumps import Dump
 
-        dump = source if isinstance(source, Dump) else check_dump(source)  # what is wrong with it is said at home
+        dump = source if isinstance(source, Dump) else check_dump(source)  # faults are raised locally
         check_progress(progress)
         ask = self._located("memory", "import_", {"tenant_id": dump.tenant_id})
         return self._connection.upload(ask, dump.open(), progress)
@@ -471,4 +472,4 @@ class RemoteMemory(_Remote, Memory):
 
 _PINNED = ("objective", "done_definition", "budgets")
 _STARTING_NOTHING = ("compose", "compact", "unlock")
-"""What is asked of a run that has not started, and does not start it."""
+"""Operations on a run that has not started, which do not start it."""

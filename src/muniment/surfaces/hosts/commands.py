@@ -1,4 +1,4 @@
-"""`install`, `uninstall` and `hook`: muniment in the coding agents that people already use."""
+"""`install`, `uninstall` and `hook`: muniment in the coding agents people already use."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def notes_here() -> Notes:
 
 
 def setup_here(scope: Literal["user", "project"] = "user", **more: Any) -> Setup:
-    """What is asked for, in the directory where the command was run."""
+    """The requested setup, for the current directory."""
     return Setup(scope, find_repository(Path.cwd()).root, Path.home(), os.environ, **more)
 
 
 def plugin_folder() -> Path:
-    """Where the packaged plugin lies: a marketplace that Claude Code can be pointed to."""
+    """The packaged plugin's folder: a marketplace that Claude Code can be pointed to."""
     return Path(__file__).parent / "marketplace"
 
 
@@ -90,7 +90,7 @@ def _install(
 
 
 def _noted(note: str) -> str:
-    """What is to know of a host, and that its MCP server cannot start yet where MCP is not installed."""
+    """A host's note, with a warning that its MCP server cannot start if MCP is not installed."""
     lacks = "" if is_installed("mcp") else f"its MCP server needs MCP, which is not installed: {install_command('mcp')}"
     return "; ".join(each for each in (note, lacks) if each)
 

@@ -1,8 +1,8 @@
-"""A host's configuration file: read whole, edited, and written at once or not at all.
+"""A host's configuration file: read whole, edited, and written atomically.
 
-What was there before an installation is kept beside a note of what was written, in a folder that only its owner reads.
-As long as the file is as it was written, taking the installation out puts back what was there, byte for byte; where it
-was changed meanwhile, our entries alone are taken out of it.
+The previous content is kept with a note of what was written, in a folder that only its owner can read. While the file
+is unchanged, uninstalling restores the previous content byte for byte; if it was changed meanwhile, only our entries
+are removed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _BYTES_MAX = 64 * 1024 * 1024
 
 
 def read_config(path: Path) -> str | None:
-    """A file's text; None where there is none. What is no file of UTF-8 text is refused."""
+    """Read a file's text; None if it does not exist. Raises unless it is a file of UTF-8 text."""
     real = Path(os.path.realpath(path))
     try:
         about = real.stat()
@@ -59,7 +59,7 @@ def read_config(path: Path) -> str | None:
 
 
 def write_config(path: Path, before: str | None, after: str | None, new_mode: int) -> None:
-    """Put a text in the place of another, or take the file away. A link stays a link, a mode the mode."""
+    """Replace one text by another, or delete the file. Links and file modes are preserved."""
     if read_config(path) != before:
         raise InvalidInput(f"{path} was changed meanwhile", hint="nothing was written to it; run it again")
     real = Path(os.path.realpath(path))
@@ -85,7 +85,7 @@ def write_whole(path: Path, data: bytes, mode: int) -> None:
         raise
 
 
-# -- what stands in them ------------------------------------------------------------------------------
+# -- edits --------------------------------------------------------------------------------------------
 
 
 def _parsed(path: Path, text: str) -> Any:
@@ -106,7 +106,7 @@ def _at(value: Any, path: tuple[str, ...]) -> Any:
 
 
 def holds(edit: Edit, text: str | None) -> bool:
-    """Whether a file has what an edit puts there, of whatever version."""
+    """True if a file has the entries of an edit, of any version."""
     if text is None:
         return False
     whole = _parsed(edit.path, text)
@@ -118,7 +118,7 @@ def holds(edit: Edit, text: str | None) -> bool:
 
 
 def apply_edit(edit: Edit, text: str | None) -> str:
-    """The text with what the edit puts in; it has nothing of ours yet."""
+    """Apply an edit to a text that has nothing of ours yet."""
     made = text or ""
     try:
         whole = _parsed(edit.path, made)
@@ -140,7 +140,7 @@ def apply_edit(edit: Edit, text: str | None) -> str:
 
 
 def _check(edit: Edit, whole: Any) -> None:
-    """What is written in another shape than its host reads is not ours to change."""
+    """Raise if the file has another shape than its host reads: it is not ours to change."""
     if not isinstance(whole, dict):
         raise InvalidInput("an object is expected", path="$")
     for path in filter(None, (edit.server_at[:-1], edit.hooks_at)):
@@ -157,8 +157,8 @@ def _check(edit: Edit, whole: Any) -> None:
 
 
 def stripped(edit: Edit, text: str, before: str | None) -> str | None:
-    """The text without our entries. `before` is what stood there when they were put in: what was there then stays,
-    though it be empty; None where there was no file, and then none is left where nothing else came in.
+    """Remove our entries from a text. `before` is the text from before they were added: what it held stays, even if
+    empty; None if there was no file, and then none is left unless other content was added.
     """
     whole = _parsed(edit.path, text)
     was = _parsed(edit.path, before) if before is not None else {}
@@ -180,16 +180,16 @@ def stripped(edit: Edit, text: str, before: str | None) -> str | None:
 
 
 def _pruned(text: str, path: tuple[str, ...], was: Any) -> str:
-    """Without a list or object that is empty now and was not there before."""
+    """Remove a list or object that is now empty and did not exist before."""
     held = _at(json_text.parse(text).value, path)
     return json_text.without_member(text, path) if held in ([], {}) and _at(was, path) is None else text
 
 
-# -- what was there before ----------------------------------------------------------------------------
+# -- previous content ---------------------------------------------------------------------------------
 
 
 class Notes:
-    """What was written where, and what stood there before: one note for each file."""
+    """The written and previous content of files: one note for each."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -208,7 +208,7 @@ class Notes:
         return said if isinstance(said, dict) and said.get("path") == str(path) else None
 
     def before(self, path: Path) -> str | None:
-        """What stood there; None where there was no file."""
+        """The previous content; None if there was no file."""
         note = self.read(path)
         if note is None or note.get("created"):
             return None
@@ -256,7 +256,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def with_table(text: str, path: Sequence[str], table: Mapping[str, Any]) -> str:
-    """The text with a table at its end. What is no table yet, and cannot become one there, is refused."""
+    """Append a table to the text. Raises if the path is no table and cannot become one there."""
     before = parse_toml(text)
     newline = "\r\n" if "\r\n" in text else "\n"
     gap = "" if not text.strip() else newline if text.endswith("\n") else newline * 2
@@ -305,7 +305,7 @@ def _toml_value(value: Any) -> str:
 
 
 def without_table(text: str, path: Sequence[str]) -> str:
-    """The text without a table and those below it; as it is where there is none."""
+    """Remove a table and those below it; unchanged if there is none."""
     before = parse_toml(text)
     holder: Any = before
     for name in path[:-1]:
@@ -345,7 +345,7 @@ def _names(header: str) -> list[str]:
 
 
 def _tidy(value: Any) -> Any:
-    """Without tables that hold nothing, which are there as long as something below them is."""
+    """Remove empty tables, which exist as long as something below them does."""
     if not isinstance(value, dict):
         return value
     inner = {name: _tidy(each) for name, each in value.items()}

@@ -1,10 +1,9 @@
-"""What hosts report, in one shape: the events of hooks, the results of tools, and the transcripts of sessions.
+"""Events of hooks, results of tools, and transcripts of sessions, in one shape for all hosts.
 
-Claude Code, Codex, Cursor and Gemini CLI have names of their own for the same moments. They do not clash, so the name
-of an event is enough. Hosts wrap the output of a command in lines of their own; the output is kept, with whether the
-command failed. Transcripts are Claude Code's JSON lines and Codex's rollouts. Neither format is promised to stay as it
-is, so a line that is not understood, or was torn, is passed over. Thoughts, titles, attachments and what the host put
-into the conversation itself are no turns.
+Claude Code, Codex, Cursor and Gemini CLI each name the same moments differently. The names do not clash, so an event's
+name is enough. Hosts wrap the output of a command in lines of their own; only the output is kept, and whether the
+command failed. Transcripts are Claude Code's JSON lines and Codex's rollouts. Neither format is stable, so a line that
+is unknown or truncated is skipped. Thoughts, titles, attachments and messages inserted by the host are not turns.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ _MOMENTS: Mapping[str, Moment] = {
 }
 _FAILURES = ("PostToolUseFailure", "postToolUseFailure")
 _CONTEXT = re.compile(r"\A\s*<hook_context>.*?</hook_context>\s*", re.DOTALL)
-"""How Gemini CLI puts what a hook told before the words of the user."""
+"""A hook's text as Gemini CLI puts it before the user's words."""
 
 
 class HookEvent(NamedTuple):
@@ -67,12 +66,12 @@ class HookEvent(NamedTuple):
 
     moment: Moment
     name: str
-    """The host's own name of it."""
+    """The host's own event name."""
     session: str
     cwd: str = ""
     transcript: str | None = None
     source: str = "startup"
-    """Of a start: startup, resume, clear, compact or fork."""
+    """For a start: startup, resume, clear, compact or fork."""
     text: str = ""
     """The prompt, the agent's message, the tool's result or the host's own summary."""
     id: str | None = None
@@ -81,13 +80,13 @@ class HookEvent(NamedTuple):
     arguments: Mapping[str, Any] | None = None
     ok: bool = True
     speaker: str | None = None
-    """The kind of a subagent, where one speaks."""
+    """The kind of the subagent, if one speaks."""
     lost_told: bool = False
-    """Of a session that is resumed: whether the host no longer has what hooks told it before."""
+    """For a resumed session: true if the host no longer has the earlier texts of hooks."""
 
 
 def read_event(event: Mapping[str, Any]) -> HookEvent | None:
-    """An event of a hook; None for one that is passed over."""
+    """Read an event of a hook; None for one to skip."""
     name = event.get("hook_event_name")
     session = _text(event, "session_id") or _text(event, "conversation_id")
     if not isinstance(name, str) or session is None:
@@ -119,15 +118,15 @@ def read_event(event: Mapping[str, Any]) -> HookEvent | None:
 
 
 def _is_hosts_own(event: Mapping[str, Any]) -> bool:
-    """What only looks like a moment of the session. Claude Code sums up in a subagent that has no kind, and Gemini CLI
-    says "auto" before every request to its model, whether or not it compresses then.
+    """True for events that are not part of the session. Claude Code summarizes in a subagent without a kind, and Gemini
+    CLI sends "auto" before every request to its model, whether or not it compresses then.
     """
     is_unkind = event.get("hook_event_name") == "SubagentStop" and event.get("agent_type") == ""
     return is_unkind or (event.get("hook_event_name") == "PreCompress" and event.get("trigger") == "auto")
 
 
 def without_context(text: str) -> str:
-    """The user's words, without what a hook put before them."""
+    """The user's words, without the text a hook put before them."""
     return _CONTEXT.sub("", text)
 
 
@@ -140,7 +139,7 @@ def _text(event: Mapping[str, Any], name: str) -> str | None:
 
 
 def _directory(event: Mapping[str, Any]) -> str:
-    """Where the session works; Cursor names the folders of its workspace, the first of which is meant."""
+    """The session's working directory; for Cursor, the first folder of its workspace."""
     roots = event.get("workspace_roots")
     named = roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
     return named or _text(event, "cwd") or ""
@@ -161,7 +160,7 @@ def _tool(known: HookEvent, event: Mapping[str, Any]) -> HookEvent:
 
 
 def _parsed(value: Any) -> Any:
-    """Cursor hands some objects over as JSON in a text."""
+    """Parse the objects that Cursor passes as JSON text."""
     if not isinstance(value, str) or value[:1] not in "{[":
         return value
     try:
@@ -171,7 +170,7 @@ def _parsed(value: Any) -> Any:
 
 
 def answer_with(name: str, text: str) -> dict[str, Any]:
-    """What a hook prints so that its host puts a text before the model; empty where there is no text."""
+    """The output with which a hook has its host show a text to the model; empty for an empty text."""
     if name == "beforeSubmitPrompt":
         return {"continue": True, "additional_context": text} if text else {"continue": True}
     if not text:
@@ -197,17 +196,17 @@ _GEMINI_TAIL = re.compile(
 )
 _NOTHING = ("(none)", "(empty)", "0", None)
 _ARGUMENT_CHARS_MAX = 400
-"""What a written file or a patch holds stands in the repository: of an argument its beginning is kept."""
+"""The contents of written files and patches are in the repository: only the beginning of an argument is kept."""
 _LINES_OF_PATCH_MAX = 40
 _TOLD_ELSEWHERE = ("old_string", "new_string", "edits", "content", "description", "run_in_background", "timeout")
 
 
-# -- what it was asked --------------------------------------------------------------------------------
+# -- arguments ----------------------------------------------------------------------------------------
 
 
 def short_arguments(given: Mapping[str, Any], directory: str = "") -> dict[str, Any]:
-    """A tool's arguments: of long texts their beginning, of paths what stands below the directory. What a changed file
-    held and holds is told by the result, and what a command is for by the command.
+    """Shorten a tool's arguments: long texts to their beginning, paths to the part below the directory. The result
+    shows the content of a changed file, and the command its own purpose.
     """
     below = f"{directory.rstrip('/')}/" if directory else ""
     kept = {str(name): value for name, value in given.items() if name not in _TOLD_ELSEWHERE}
@@ -224,12 +223,12 @@ def _short(value: Any) -> Any:
     return value
 
 
-# -- what it answered ---------------------------------------------------------------------------------
+# -- results ------------------------------------------------------------------------------------------
 
 
 def read_result(answer: Any) -> tuple[str, bool]:
-    """What a tool answered, as its reader sees it (output of a command, text of a file, lines of a patch), and whether
-    it worked, as far as the answer tells.
+    """The readable text of a tool's result (output of a command, text of a file, lines of a patch), and whether it
+    succeeded, as far as the result shows.
     """
     failed = isinstance(answer, Mapping) and (answer.get("is_error") is True or bool(answer.get("error")))
     text = _answer_text(answer).rstrip("\n")
@@ -242,7 +241,7 @@ def read_result(answer: Any) -> tuple[str, bool]:
 
 
 def _without_process(told: str) -> tuple[str, bool]:
-    """What a command printed, without the lines about its process; and whether it worked."""
+    """The output of a command, without the lines about its process; and whether it succeeded."""
     about = _GEMINI_TAIL.search(told)
     assert about is not None, "the end of a text is always found"
     printed = _GEMINI_HEAD.sub("", told[: about.start()], count=1)
@@ -251,7 +250,7 @@ def _without_process(told: str) -> tuple[str, bool]:
 
 
 def _answer_text(answer: Any) -> str:
-    """That a command failed is told beside it, so a first line that says so is left out where there is more."""
+    """The text of a result, without a first line that only reports failure, which is recorded separately."""
     if isinstance(answer, str):
         first, _, rest = answer.partition("\n")
         return rest if rest.strip() and _EXIT_CODE.fullmatch(first) else answer
@@ -284,16 +283,16 @@ def _patch_text(answer: Mapping[str, Any]) -> str:
 # -- transcripts --------------------------------------------------------------------------------------
 
 _BYTES_MAX = 16 * 1024 * 1024
-"""How much of a transcript's end is read."""
+"""The bytes read from a transcript's end."""
 _NOT_SAID = (
     "<command-name>", "<command-message>", "<local-command", "<system-reminder>", "<task-notification>", "Caveat:",
     "<environment_context>", "<user_instructions>", "<permissions", "<turn_aborted>", "# AGENTS.md instructions",
     "[Request interrupted",
 )  # fmt: skip
-"""How texts begin that a host puts where the user's would stand."""
+"""Beginnings of texts that a host inserts in place of the user's."""
 _SNAPSHOT = "<state_snapshot>"
 _HOSTS_OWN = "<synthetic>"
-"""The model that Claude Code names for what it says itself."""
+"""The model that Claude Code names for its own messages."""
 
 
 class Turn(NamedTuple):
@@ -303,22 +302,22 @@ class Turn(NamedTuple):
     text: str
     at: str | None = None
     call: str | None = None
-    """The id of the call that a result belongs to."""
+    """The id of the call that the result belongs to."""
     tool: str = ""
     arguments: Mapping[str, Any] | None = None
     ok: bool = True
 
 
 class Transcript(NamedTuple):
-    """What a host wrote down of a session."""
+    """A host's record of a session."""
 
     turns: list[Turn]
     compactions: int
-    """How often the host let go of what was said until then."""
+    """The number of times the host dropped the earlier conversation."""
 
 
 def read_transcript(path: str) -> Transcript:
-    """The turns of a transcript, in order."""
+    """Read the turns of a transcript, in order."""
     try:
         with Path(path).expanduser().open("rb") as file:
             size = file.seek(0, 2)
@@ -346,7 +345,9 @@ def _entries(lines: Iterable[bytes | str]) -> Iterator[dict[str, Any]]:
 
 
 def _is_compaction(entry: Mapping[str, Any]) -> bool:
-    """Claude Code writes a boundary, Codex what is left, Gemini CLI its messages anew with a snapshot in front."""
+    """True if the entry marks a compaction: Claude Code writes a boundary, Codex the remainder, Gemini CLI its messages
+    anew with a snapshot in front.
+    """
     anew = entry.get("$set")
     if isinstance(anew, Mapping):
         return _SNAPSHOT in json.dumps(anew.get("messages"))
@@ -381,7 +382,7 @@ def _of_claude(entry: Mapping[str, Any], calls: dict[str, tuple[str, Mapping[str
     if message.get("model") == _HOSTS_OWN:
         return
     blocks = _blocks(message.get("content"))
-    whole = entry.get("toolUseResult") if len(blocks) == 1 else None  # what a hook is told, lines of a patch and all
+    whole = entry.get("toolUseResult") if len(blocks) == 1 else None  # the result as hooks get it, including patches
     for block in blocks:
         kind = block.get("type")
         if kind == "text" and isinstance(block.get("text"), str):
@@ -432,7 +433,7 @@ def _of_rollout(entry: Mapping[str, Any], calls: dict[str, tuple[str, Mapping[st
 
 
 def _tool_name(item: Mapping[str, Any]) -> Any:
-    """A tool of an MCP server stands in a namespace of that server."""
+    """The tool's name, with its MCP server's as a namespace."""
     space, name = item.get("namespace"), item.get("name")
     return f"{space}.{name}" if isinstance(space, str) and isinstance(name, str) else name
 
@@ -446,7 +447,7 @@ def _arguments(given: Any) -> Mapping[str, Any]:
 
 
 def _output(given: Any) -> tuple[str, bool]:
-    """The text of a result and whether it worked; older versions wrap both into JSON in a text."""
+    """The text of a result and whether it succeeded; older versions wrap both into JSON in a text."""
     read = _arguments(given) if isinstance(given, str) and given.startswith("{") else given
     text, ok = read_result(read)
     if not isinstance(read, Mapping):

@@ -1,14 +1,14 @@
-"""The command that a host runs at a hook: an event as JSON comes in, what to tell the agent goes out.
+"""The command that a host runs at a hook: it reads an event as JSON and prints the text for the agent.
 
     muniment hook --host claude-code --db ~/.muniment/agents.db --user ana
 
-A hook must not stop its host. Whatever happens it ends within its limit; a failure is one line on standard error and
-exit code 1, which hosts show and go on; never 2, which blocks. Standard output has one JSON object or nothing.
+A hook must not stop its host. It always ends within its limit; a failure is one line on standard error and exit code 1,
+which hosts show before they go on; never 2, which blocks. Standard output has one JSON object or nothing.
 
-What nobody waits for (a tool's result, an answer, the end of a session) is only put down here, with nothing loaded but
-the standard library (`pending`). At the end of a turn a process of its own writes it (`--pending`): a host that exits
-ends its hooks, and would take the answer with it. Whose memory it is: the tenant of the repository that the event names
-(`repository`), and the user.
+Events that the host need not wait for (a tool's result, an answer, the end of a session) are only queued here, using
+the standard library alone (`pending`). At the end of a turn a separate process writes them (`--pending`), because a
+host that exits also ends its hooks. The memory belongs to the tenant of the event's repository (`repository`), and to
+the user.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _SECONDS_MAX = 8.0
 _WRITER_SECONDS_MAX = 120.0
 _RESULTS = frozenset(("PostToolUse", "PostToolUseFailure", "AfterTool", "postToolUse", "postToolUseFailure"))
 _ENDS = frozenset(("Stop", "SubagentStop", "SessionEnd", "AfterAgent", "afterAgentResponse", "sessionEnd"))
-"""The end of a turn or of a session: what was put down is written then."""
+"""The end of a turn or of a session: queued events are written then."""
 _FROM_SETTINGS = {"tenant": "default", "user": "", "repository": "checkout", "branches": "any", "db": DEFAULT_DB}
 
 
@@ -111,7 +111,7 @@ def _directory(event: Mapping[str, Any]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """One event; the exit code. A limit that was reached ends the process."""
+    """Handle one event; returns the exit code. Reaching a limit ends the process."""
     try:
         given = _arguments(arguments)
         _watch(_WRITER_SECONDS_MAX if given.pending else given.seconds)
@@ -128,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _watch(seconds: float) -> None:
-    """End the process when its time is over, whatever it waits for. What it had not written stays as it was."""
+    """End the process when its time is over, whatever it waits for. Unwritten events stay queued."""
     from threading import Timer
 
     def end() -> None:
@@ -154,7 +154,7 @@ def _carry_out(given: Namespace, event: dict[str, Any]) -> dict[str, Any]:
     if name in _ENDS and not _is_listened_to(event):
         return {}
     if not is_outside(given.db):
-        with suppress(OSError):  # the event is kept all the same, where a forget looks without being told
+        with suppress(OSError):  # the event is still queued, where a forget finds it
             note_folder(given.db, folder)
     put(folder, tenant, event, user=given.user, agent=given.agent)
     if name in _ENDS:
@@ -193,7 +193,7 @@ def _told(given: Namespace, event: dict[str, Any], tenant: str, pending: Iterabl
 
 
 def _write_waiting(given: Namespace) -> dict[str, Any]:
-    """Write what waits, and what comes while it is written."""
+    """Write queued events, including those that arrive meanwhile."""
     folder = pending_folder(home_folder(), given.db)
     with the_only_writer(folder) as is_alone, may_read(folder) as is_free:
         first = next(waiting(folder), None)
@@ -210,7 +210,7 @@ def _write_waiting(given: Namespace) -> dict[str, Any]:
 
 
 def _opened(given: Namespace, tenant: str) -> Memory:
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for them takes longer than the rest of it
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for plugins takes longer than the rest
     from muniment.core.text.tokens import ESTIMATE_NAME
     from muniment.surfaces.settings import load_settings, open_store
 

@@ -1,19 +1,19 @@
-"""What a hook records and what it tells the agent.
+"""Recording by hooks, and the text they give the agent.
 
-    start               what earlier sessions of the repository left; after a compaction, what the session itself did
-    prompt              what memory has for the prompt, if anything; then the prompt is recorded
+    start               earlier sessions of the repository; after a compaction, the session's own work
+    prompt              matches in memory for the prompt, if any; then the prompt is recorded
     tool                its result is recorded
-    answer              the transcript is recorded as far as it goes, and the agent's last message
+    answer              the transcript so far is recorded, and the agent's last message
     before compaction   the transcript, and a snapshot of the run
     after compaction    the host's own summary is kept for later sessions
     end                 the transcript, the host's summary, and the end of the run
 
-What the host has in its window is not told again. What is told keeps within the host's limit, and where memory has
-nothing for a prompt nothing is told.
+Text still in the host's window is not given again. The text keeps within the host's limit, and is empty if memory has
+nothing for a prompt.
 
-Events and transcripts become entries, each once, however often a hook runs. A tool's result is known by the id of its
-call. A message has no id that a hook and a transcript share, so it is known by its words and by how often they were
-said before in the session: the second "go on" is another message than the first.
+Events and transcripts become entries, each once, however often a hook runs. A tool's result is identified by the id of
+its call. Messages have no id shared by hooks and transcripts, so they are identified by their words and how often these
+occurred before in the session: the second "go on" is a different message from the first.
 """
 
 from __future__ import annotations
@@ -42,26 +42,26 @@ __all__ = ["AGENT", "CHARS_MAX", "Listener", "handle", "write_pending"]
 
 AGENT = "coding-agent"
 CHARS_MAX = 9_500
-"""Claude Code, Codex and Cursor put at most 10,000 characters of a hook before the model, and the rest into a file."""
+"""Claude Code, Codex and Cursor show the model at most 10,000 characters of a hook, and put the rest into a file."""
 _ASKED_MAX = 8
-"""Of the last session, so many prompts are asked for when the next one starts: what the user wanted is told first."""
+"""The number of the last session's prompts requested when the next one starts: the user's wishes come first."""
 _ASKED_CHARS_MAX = 240
 _LOOKED_AT_MAX = 200
 _NO_TRANSCRIPT = "preCompact"
-"""Cursor's: what it names as a transcript tells of no compaction."""
+"""A Cursor event whose transcript does not show compactions."""
 
 
 class Listener(NamedTuple):
-    """Who is listened to and told: whose memory it is, and how much of it is told at once."""
+    """The owner of the memory, and the limits of the text given at once."""
 
     user_id: str
     agent_id: str = AGENT
     tenant_id: str = DEFAULT_TENANT
     max_tokens: int = 1024
     personal_tenant: str | None = None
-    """Where the user keeps what may be told in every repository; None where nothing is."""
+    """The tenant with the user's memory for every repository; None if there is none."""
     pending: Iterable[Pending] = ()
-    """What waits to be written, of any session."""
+    """The queued events, of any session."""
 
 
 def handle(
@@ -75,9 +75,9 @@ def handle(
     personal_tenant: str | None = None,
     pending: Iterable[Pending] = (),
 ) -> dict[str, Any]:
-    """One event of a hook; what to print for the agent, empty where there is nothing to say.
+    """Handle one event of a hook; return the output for the agent, empty if there is none.
 
-    `pending` are events that waited; they are written behind what the transcript tells, since it tells it in order.
+    `pending` are queued events; they are written after the transcript's, which are in order.
     """
     said = read_event(event)
     if said is None:
@@ -110,12 +110,12 @@ def _session(mem: Memory, session_id: str, who: Listener) -> Session:
     return open_session(mem, session_id, user_id=who.user_id, agent_id=who.agent_id, tenant_id=who.tenant_id)
 
 
-# -- what is told -------------------------------------------------------------------------------------
+# -- text for the agent -------------------------------------------------------------------------------
 
 
 def _told_at_start(mem: Memory, session: Session, said: HookEvent, who: Listener) -> str:
     if said.source == "compact":
-        with suppress(InvalidInput):  # what the hook says is enough
+        with suppress(InvalidInput):  # the hook's own text is enough
             _read_transcript(mem, session, said)
         session.let_go(said.name)
         prompts = [entry.content for entry in session.entries if entry.role == "user" and entry.kind == "message"]
@@ -129,7 +129,7 @@ def _told_at_start(mem: Memory, session: Session, said: HookEvent, who: Listener
 
 
 def _asked_last(mem: Memory, session_id: str, who: Listener) -> str:
-    """What the user said last in the newest session but this one, in their own words."""
+    """The user's last messages in the newest other session, in their own words."""
     newest: list[str] = []
     found = ""
     entries = mem.ledger.entries(
@@ -145,11 +145,11 @@ def _asked_last(mem: Memory, session_id: str, who: Listener) -> str:
 
 
 def _told_and_recorded(mem: Memory, session: Session, said: HookEvent, who: Listener) -> str:
-    """What memory has for a prompt. The prompt is recorded behind what came before it (a turn that was interrupted has
-    told nothing at its end), and before anything is composed: where that takes too long, the prompt is kept.
+    """The matches in memory for a prompt. The prompt is recorded after everything before it (an interrupted turn sends
+    no final event), and before anything is composed: if that takes too long, the prompt is kept.
     """
     known = len(session.entries)
-    with suppress(InvalidInput):  # of a session that begins there may be no transcript yet
+    with suppress(InvalidInput):  # a new session may have no transcript yet
         _read_on(mem, session, said, who)
     if not said.text.strip():
         return ""
@@ -159,7 +159,7 @@ def _told_and_recorded(mem: Memory, session: Session, said: HookEvent, who: List
 
 
 def _composed(session: Session, who: Listener, purpose: str, **asked: Any) -> str:
-    """The text of a packet that keeps within the host's limit; empty where memory has nothing."""
+    """The text of a packet within the host's limit; empty if memory has nothing."""
     tokens = who.max_tokens
     while tokens:
         build: Build = session.run.compose(purpose, max_tokens=tokens, **asked)
@@ -173,7 +173,7 @@ def _composed(session: Session, who: Listener, purpose: str, **asked: Any) -> st
 
 
 def _personal(mem: Memory, session_id: str, who: Listener) -> str:
-    """What the user wants kept to everywhere: preferences that were put down outside of every repository."""
+    """The user's general preferences: those recorded outside of every repository."""
     if who.personal_tenant is None or who.personal_tenant == who.tenant_id:
         return ""
     run = mem.run(user_id=who.user_id, agent_id=who.agent_id, session_id=session_id, tenant_id=who.personal_tenant)
@@ -182,7 +182,7 @@ def _personal(mem: Memory, session_id: str, who: Listener) -> str:
     return "\n".join([f"## What {who.user_id} prefers, in every project", *lines, ""]) if lines else ""
 
 
-# -- what is recorded ---------------------------------------------------------------------------------
+# -- recording ----------------------------------------------------------------------------------------
 
 
 def _record_result(session: Session, said: HookEvent, *, key: str, ts: Any = None) -> None:
@@ -190,7 +190,7 @@ def _record_result(session: Session, said: HookEvent, *, key: str, ts: Any = Non
 
 
 def _record_answer(mem: Memory, session: Session, said: HookEvent, who: Listener) -> None:
-    if said.speaker is not None:  # a subagent's: the session's own transcript tells nothing of it
+    if said.speaker is not None:  # a subagent's, which the session's own transcript omits
         session.answer(said.text, said.id, said.speaker)
         return
     try:
@@ -200,8 +200,8 @@ def _record_answer(mem: Memory, session: Session, said: HookEvent, who: Listener
 
 
 def _read_on(mem: Memory, session: Session, said: HookEvent, who: Listener) -> None:
-    """What the transcript has and memory has not, then what waited. A transcript that cannot be read is an error, and
-    what waited is written all the same.
+    """Record new turns of the transcript, then queued events. An unreadable transcript is an error, and queued events
+    are written all the same.
     """
     try:
         _read_transcript(mem, session, said)
@@ -217,7 +217,9 @@ def _read_transcript(mem: Memory, session: Session, said: HookEvent) -> None:
 
 
 def _forgotten_turns(mem: Memory, session: Session, turns: Iterable[Turn]) -> Callable[[Turn], bool]:
-    """Which turns of a transcript were forgotten. One without a time was, where anything of its session was."""
+    """Return a test for forgotten turns of a transcript. A turn without a time counts as forgotten if anything of its
+    session was.
+    """
     scope = session.run.scope
     times = {turn.at: _instant(turn.at) for turn in turns}
     known = [at for at in times.values() if at is not None]
@@ -239,12 +241,12 @@ def _instant(value: str | None) -> str | None:
 
 
 def _snapshot(session: Session, said: HookEvent) -> None:
-    """Keep the run as it stands, and mark what the host is about to let go. Whether it does is told afterwards, by its
-    transcript at the latest; a host that has none is taken at its word.
+    """Snapshot the run, and mark that the host may drop the conversation. Its transcript shows later whether it did; a
+    host without one is assumed to have done so.
     """
     if not session.entries:
         return
-    if session.run.state() is not None:  # a session that was taken up again, and has said nothing yet, has no run
+    if session.run.state() is not None:  # a resumed session that has recorded nothing yet has no run
         session.run.log.compact()
     session.announce(said.name)
     if said.transcript is None or said.name == _NO_TRANSCRIPT:
@@ -252,7 +254,7 @@ def _snapshot(session: Session, said: HookEvent) -> None:
 
 
 def _end(mem: Memory, session: Session, said: HookEvent, who: Listener) -> None:
-    with suppress(InvalidInput):  # a host may have taken the transcript away by now; the session ends all the same
+    with suppress(InvalidInput):  # the host may have deleted the transcript by now; the session still ends
         _read_on(mem, session, said, who)
     _finish(session)
 
@@ -267,9 +269,9 @@ Place = tuple[str, str, str]
 
 
 def write_pending(mem: Memory, who: Listener, known: Mapping[Place, Session] | None = None) -> None:
-    """Write what waited, of each session behind what its transcript tells, since that has it in order. Each is taken
-    away once it is written; what is no event is set aside; what the store cannot take now stays, and the first reason
-    is raised when the rest is done.
+    """Write queued events, those of each session after its transcript's, which are in order. Each is removed once
+    written; invalid ones are set aside; those the store cannot take now stay, and the first error is raised after the
+    rest is done.
     """
     sessions = dict(known or {})
     failed: list[MunimentError] = []
@@ -281,11 +283,11 @@ def write_pending(mem: Memory, who: Listener, known: Mapping[Place, Session] | N
             if place not in sessions:
                 sessions[place] = _session(mem, said.session, whose)
             if place in transcripts and not sessions[place].has_read:
-                with suppress(InvalidInput):  # a host may have taken the transcript away by now
+                with suppress(InvalidInput):  # the host may have deleted the transcript by now
                     _read_transcript(mem, sessions[place], transcripts[place])
             _write_one(sessions, place, each, said)
         except Conflict:
-            continue  # another hook ended the run meanwhile; the next one writes it, into a run that is open
+            continue  # another hook ended the run meanwhile; the next one writes it, into an open run
         except InvalidInput:
             each.set_aside()
         except MunimentError as error:
@@ -304,7 +306,7 @@ _Read = tuple["Pending", HookEvent, Listener]
 
 
 def _not_forgotten(mem: Memory, read: list[_Read]) -> list[_Read]:
-    """Those that were not forgotten after they were put down; the others are taken away."""
+    """Keep the events that were not forgotten since they were queued; the others are deleted."""
     since: dict[str, str] = {}
     for each, _, whose in read:
         at = _put_at(each)
@@ -324,7 +326,7 @@ def _put_at(each: Pending) -> str:
 
 
 def _read_pending(each: Pending, who: Listener) -> Iterator[_Read]:
-    """The event that waited, and whose it is; nothing where it is none, or one that is passed over."""
+    """Read a queued event and its owner; yields nothing if it is invalid or skipped."""
     try:
         said = read_event(each.event)
     except InvalidInput:
@@ -346,28 +348,28 @@ def _write_one(sessions: dict[Place, Session], place: Place, each: Pending, said
         _record_result(sessions[place], said, key=each.key, ts=datetime.fromtimestamp(each.at_ns / 1e9, UTC))
 
 
-# -- recording ----------------------------------------------------------------------------------------
+# -- sessions -----------------------------------------------------------------------------------------
 
 ANNOUNCED = "host.compaction_announced"
-"""The event that says: the host is about to let go of what was said; it may find that it need not."""
+"""The event for an announced compaction, which the host may still cancel."""
 COMPACTING = "host.compacting"
-"""The event that says: from here on the host no longer has what was said before."""
+"""The event for a compaction: the host no longer has the earlier conversation."""
 LOST = "host.lost_told"
-"""The event that says: the host has the session, and no longer what hooks told it."""
+"""The event for a host that has the session, but no longer the texts of hooks."""
 TOLD = "host.told"
-"""The event that names what was put before the model."""
+"""The event that names what was shown to the model."""
 SUMMED_UP = "host.summed_up"
-"""The event that holds the host's own summary of what it let go."""
+"""The event with the host's own summary of the dropped conversation."""
 RESULT_CHARS_MAX = 20_000
 _OWN_TOOLS = "muniment"
-"""What a tool of ours answered is memory already."""
+"""Results of our own tools come from memory already."""
 _READERS = ("Read", "NotebookRead", "read_file", "read_many_files", "view")
-"""What a file held stands in the repository and changes there: of reading it is kept that it was read."""
+"""Tools that read files: only the fact of reading is kept, since the content is in the repository and changes there."""
 _KEY = "host_key"
 
 
 class Session:
-    """One session of a host: the run it is written in, and what of it is known."""
+    """One session of a host: its run, and the messages already recorded."""
 
     def __init__(self, run: Run, entries: list[LedgerEntry]) -> None:
         self.run = run
@@ -375,21 +377,21 @@ class Session:
         self._keys = {str(entry.metadata[_KEY]) for entry in entries if _KEY in entry.metadata}
         self._said = Counter(key.rpartition(":")[0] for key in self._keys if not key.startswith("tool:"))
         self.has_read = False
-        """Whether the host's transcript was read."""
+        """True once the host's transcript was read."""
         self._read: Counter[str] = Counter()
         self._prompts = {str(entry.metadata["prompt_id"]) for entry in entries if "prompt_id" in entry.metadata}
 
-    # -- what is told by hooks ------------------------------------------------------------------------
+    # -- from hooks -----------------------------------------------------------------------------------
 
     def prompt(self, text: str, prompt_id: str | None) -> None:
-        """What the user says now: said again it is another message, unless it has the id of one that is known."""
+        """Record the user's prompt: repeated words are a new message, unless it has a recorded id."""
         if not text.strip() or prompt_id in self._prompts:
             return
         about = {} if prompt_id is None else {"prompt_id": prompt_id}
         self._message("user", text, self._said[_words_key("user", text)], about)
 
     def answer(self, text: str, prompt_id: str | None, speaker: str | None = None) -> None:
-        """The agent's last message, which a transcript may have told already."""
+        """Record the agent's last message, unless the transcript already had it."""
         if not text.strip() or self._is_last(text) or (speaker is None and self._read[_words_key("assistant", text)]):
             return
         if prompt_id and any(each.metadata.get("answers") == prompt_id and _is(each, text) for each in self.entries):
@@ -398,12 +400,12 @@ class Session:
         self._message("assistant", text, self._said[_words_key("assistant", text)], about, speaker=speaker)
 
     def _is_last(self, text: str) -> bool:
-        """Whether the newest message of the session is this answer: then it was told before."""
+        """True if this answer is the session's newest message, and so already recorded."""
         messages = [entry for entry in self.entries if entry.kind == "message"]
         return bool(messages) and messages[-1].role == "assistant" and _is(messages[-1], text)
 
     def ends_with(self, text: str, *, since: int) -> bool:
-        """Whether the transcript, read just now, was quicker than the hook: its last message is this prompt."""
+        """True if the transcript, read just now, already ends with this prompt."""
         messages = [entry for entry in self.entries[since:] if entry.kind == "message"]
         return bool(messages) and messages[-1].role == "user" and _is(messages[-1], text)
 
@@ -418,7 +420,7 @@ class Session:
         key: str,
         ts: Any = None,
     ) -> None:
-        """A tool's result, under the id of its call, else under a key of the caller's."""
+        """Record a tool's result, under the id of its call, else under the caller's key."""
         known = f"tool:{call or key}"
         if known in self._keys or _OWN_TOOLS in tool:
             return
@@ -435,10 +437,10 @@ class Session:
             known,
         )  # fmt: skip
 
-    # -- what a transcript tells ----------------------------------------------------------------------
+    # -- from transcripts -----------------------------------------------------------------------------
 
     def turns(self, turns: Sequence[Turn], forgotten: Callable[[Turn], bool] = lambda _: False) -> None:
-        """What of a transcript is not known yet, in its order, without what was forgotten."""
+        """Record the new turns of a transcript, in order, without forgotten ones."""
         met: Counter[str] = Counter()
         for turn in turns:
             if forgotten(turn):
@@ -479,31 +481,33 @@ class Session:
         self._prompts.update(str(about[name]) for name in ("prompt_id",) if name in about)
 
     def _keep(self, write: Callable[[], LedgerEntry], known: str) -> None:
-        with suppress(IdempotencyMismatch):  # another hook wrote the same at the same time, with another time beside it
+        with suppress(IdempotencyMismatch):  # another hook wrote the same concurrently, with another time
             self.entries.append(write())
         self._keys.add(known)
 
     def _key(self, known: str) -> str:
         return short_id("host", [self.run.scope.session_id, known])
 
-    # -- what the host still has ----------------------------------------------------------------------
+    # -- the host's window ----------------------------------------------------------------------------
 
     def announce(self, host_event: str) -> None:
-        """A compaction is to come."""
+        """Record that a compaction is about to happen."""
         self._note({"event": ANNOUNCED, "host_event": host_event})
 
     def let_go(self, host_event: str) -> None:
-        """The host has let go of what was said until now. Hosts tell it in several ways: one mark for each time."""
+        """Record that the host dropped the earlier conversation. Hosts report it in several ways: one mark each
+        time.
+        """
         last = next((event for event in reversed(self._events()) if event in (ANNOUNCED, COMPACTING)), None)
         if last != COMPACTING:
             self._note({"event": COMPACTING, "host_event": host_event})
 
     def lose_told(self) -> None:
-        """The host has no longer what hooks told it; what was said in the session it has."""
+        """Record that the host lost the texts of hooks, but not the session itself."""
         self._note({"event": LOST})
 
     def let_go_of(self, compactions: int) -> None:
-        """The same, where a transcript tells of more than hooks did."""
+        """Record compactions that a transcript shows and hooks did not report."""
         if compactions > self._events().count(COMPACTING):
             self._note({"event": COMPACTING, "host_event": "transcript"})
 
@@ -518,9 +522,8 @@ class Session:
         self.entries.append(self.run.observe("system", "", metadata=dict(metadata)))
 
     def in_window(self) -> dict[str, Any]:
-        """What stands in the host's window and need not be told again, as arguments of `compose`: the session, or what
-        came in it since the host let go of the rest; and what it was told since then, of earlier sessions and of facts
-        as they stood. A fact that says something else by now is told.
+        """The content of the host's window, as arguments of `compose`: the session, or its part since the last
+        compaction, and the events and fact versions shown since then. Changed facts are shown again.
         """
         events = self._events()
         since, lost = (len(events) - events[::-1].index(name) if name in events else 0 for name in (COMPACTING, LOST))
@@ -530,7 +533,7 @@ class Session:
         return {"exclude": [*told, *(entry.id for entry in self.entries[since:])]}
 
     def tell(self, names: Iterable[str]) -> None:
-        """Keep what the host was told (events, and facts as they stood), so that it is not told twice."""
+        """Record what the host was shown (events and fact versions), so that it is not shown twice."""
         self._note({"event": TOLD, "told": sorted(set(names))})
 
 
@@ -547,7 +550,7 @@ def _is(entry: LedgerEntry, text: str) -> bool:
 
 
 def open_session(mem: Memory, session_id: str, *, user_id: str, agent_id: str, tenant_id: str) -> Session:
-    """The session's run: that which is open, else a further one, since a session that ended may be taken up again."""
+    """Return the session's open run, else a new one, since a session that ended may be resumed."""
     names: dict[str, Any] = {"user_id": user_id, "agent_id": agent_id, "session_id": session_id, "tenant_id": tenant_id}
     parts: list[Any] = ["hooks", tenant_id, user_id, session_id]
     number = 0

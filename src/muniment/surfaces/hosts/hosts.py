@@ -1,6 +1,6 @@
-"""Which host keeps what in which file: hooks where it has them, the MCP server everywhere.
+"""The configuration files of each host: hooks if it has them, the MCP server everywhere.
 
-A host is a row. What is written is a list of edits: a member of an object or a table, or further elements of lists.
+A host is a row. An installation is a list of edits: a member of an object or a table, or further elements of lists.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ __all__ = ["HOSTS", "Edit", "Host", "Scope", "Setup", "is_our_hook", "is_our_ser
 Scope = Literal["user", "project"]
 SERVER = "muniment"
 _QUICK, _SLOW = 10, 30
-"""How long a host waits for a hook, in seconds; the hook itself ends before."""
+"""The host's timeouts for a hook, in seconds; the hook itself ends earlier."""
 _CODEX_END = 3
-"""Codex waits no longer for what runs at the end of a session, and complains about a longer time."""
+"""Codex allows no more time at the end of a session, and warns about longer timeouts."""
 _PYTHON = (sys.executable, "-P", "-m")
-"""A host runs it in the repository, and nothing that lies there may be taken for a module of ours."""
+"""A host runs it in the repository, whose files must not be imported in place of our modules."""
 
 
 class Setup(NamedTuple):
-    """What is to be written: for whom, where, and how a repository's memory is kept apart."""
+    """An installation's target user or project, and how a repository's memory is separated."""
 
     scope: Scope
     directory: Path
-    """The project, of which only `project` speaks."""
+    """The project, used only with `project`."""
     home: Path
     environ: Mapping[str, str]
     db: str | None = None
@@ -42,7 +42,7 @@ class Setup(NamedTuple):
     max_tokens: int | None = None
 
     def hook(self, host: str, *, slow: bool = False) -> str:
-        """The command of a hook. In files that are shared it is found by its name, and missing it stops nothing."""
+        """The command of a hook. In shared files it is found by its name, and a missing command stops nothing."""
         named = {"--db": self.db, "--user": self.user, "--branches": self.branches if self.branches != "any" else None}
         named["--repository"] = None if self.repository == "checkout" else self.repository
         named |= {"--personal": "on" if self.personal else None, "--seconds": "25" if slow else None}
@@ -60,7 +60,7 @@ class Setup(NamedTuple):
         return [*start, "mcp", "--db", self.db or DEFAULT_DB, *user]
 
     def variables(self, directory: str | None = None) -> dict[str, str]:
-        """What the MCP server is told of the repository."""
+        """The repository settings for the MCP server."""
         said = {"MUNIMENT_REPOSITORY": self.repository}
         if self.branches != "any":
             said["MUNIMENT_BRANCHES"] = self.branches
@@ -76,17 +76,17 @@ def _joined(words: list[str]) -> str:
 
 
 class Edit(NamedTuple):
-    """What is put into one file."""
+    """The changes to one file."""
 
     path: Path
     server_at: tuple[str, ...] = ()
-    """Where the MCP server stands; empty where it stands in another file."""
+    """The path of the MCP server's entry; empty if it is in another file."""
     server: Mapping[str, Any] | None = None
     hooks_at: tuple[str, ...] = ()
     hooks: Mapping[str, Mapping[str, Any]] | None = None
-    """By event, what is added to its list."""
+    """The elements added to each event's list."""
     needs: tuple[tuple[str, Any], ...] = ()
-    """Members of the file that have to be there, whatever they are."""
+    """Members that the file must have, with any value."""
 
 
 class Host(NamedTuple):
@@ -97,11 +97,11 @@ class Host(NamedTuple):
     edits: Callable[[Setup], list[Edit]]
     scopes: tuple[Scope, ...] = ("user", "project")
     note: str = ""
-    """What is left to do, or what to know."""
+    """Remaining steps, or other advice."""
 
 
 def is_our_server(value: Any) -> bool:
-    """Whether a server's entry starts muniment."""
+    """True if a server's entry starts muniment."""
     if not isinstance(value, Mapping):
         return False
     command = value.get("command")
@@ -111,7 +111,7 @@ def is_our_server(value: Any) -> bool:
 
 
 def is_our_hook(value: Any) -> bool:
-    """Whether an entry of an event's list is nothing but ours."""
+    """True if an entry of an event's list is entirely ours."""
     if not isinstance(value, Mapping):
         return False
     inner = value.get("hooks")
@@ -183,7 +183,7 @@ def _server(setup: Setup, directory: str | None = None, **more: Any) -> dict[str
 
 
 def _config(setup: Setup, *parts: str) -> Path:
-    """Below the folder where programs keep their configuration."""
+    """A path below the user's configuration folder."""
     named = setup.environ.get("XDG_CONFIG_HOME")
     return Path(named or setup.home / ".config").joinpath(*parts)
 
@@ -212,7 +212,7 @@ def _codex(setup: Setup) -> list[Edit]:
 
 def _cursor(setup: Setup) -> list[Edit]:
     folder = (setup.directory if setup.scope == "project" else setup.home) / ".cursor"
-    where = "${workspaceFolder}" if setup.scope == "project" else None  # at home it would be the home directory
+    where = "${workspaceFolder}" if setup.scope == "project" else None  # for a user it would be the home directory
     return [
         Edit(folder / "hooks.json", hooks_at=("hooks",), hooks=_cursor_hooks(setup), needs=(("version", 1),)),
         Edit(folder / "mcp.json", ("mcpServers", SERVER), _server(setup, where)),
@@ -277,4 +277,4 @@ _ALL_HOSTS = (
     ),
 )
 HOSTS: Mapping[str, Host] = {host.name: host for host in _ALL_HOSTS}
-"""The hosts by name, in the order in which they are listed."""
+"""The hosts by name, in display order."""

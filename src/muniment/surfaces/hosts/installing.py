@@ -1,7 +1,7 @@
-"""What an installation changes: planned whole, shown, then done; and how it is taken out.
+"""An installation's changes: planned completely, shown, then made; and its removal.
 
-Every file is read and edited in memory before the first is written, so that one which cannot be read leaves all as
-they are. Installing again with the same words changes nothing, with others it replaces what was written.
+Every file is read and edited in memory before the first is written, so that an unreadable one leaves all unchanged.
+Installing again with the same arguments changes nothing; other arguments replace what was written.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ __all__ = ["Change", "find_host", "install", "list_installed", "plan_install", "
 
 
 class Change(NamedTuple):
-    """What becomes of one file."""
+    """The change of one file."""
 
     path: Path
     before: str | None
-    """What it holds now; None where it is not there."""
+    """The current content; None if the file does not exist."""
     after: str | None
     original: str | None
-    """What it held before anything of ours."""
+    """The content before anything of ours."""
     backup: Path | None = None
 
     @property
@@ -36,7 +36,7 @@ class Change(NamedTuple):
         return self.before != self.after
 
     def diff(self) -> list[str]:
-        """The change line by line, in the form of `diff -u`."""
+        """The change as lines of `diff -u`."""
         old, new = (str(self.path) if text is not None else os.devnull for text in (self.before, self.after))
         there, then = ((text or "").splitlines(keepends=True) for text in (self.before, self.after))
         return [line.rstrip("\r\n") for line in unified_diff(there, then, old, new)]
@@ -57,7 +57,7 @@ def find_host(name: str, scope: str) -> Host:
 
 
 def _base(edit: Edit, text: str | None, notes: Notes) -> str | None:
-    """What the file holds without anything of ours."""
+    """The file's content without anything of ours."""
     if text is None:
         return None
     before = notes.before(edit.path)
@@ -67,7 +67,7 @@ def _base(edit: Edit, text: str | None, notes: Notes) -> str | None:
 
 
 def plan_install(host: Host, setup: Setup, notes: Notes) -> list[Change]:
-    """What would be written; nothing is."""
+    """Plan an installation without writing anything."""
     changes = []
     for edit in host.edits(setup):
         text = read_config(edit.path)
@@ -78,7 +78,7 @@ def plan_install(host: Host, setup: Setup, notes: Notes) -> list[Change]:
 
 
 def plan_uninstall(host: Host, setup: Setup, notes: Notes) -> list[Change]:
-    """What would be left of the files."""
+    """Plan the removal of an installation."""
     changes = []
     for edit in host.edits(setup):
         text = read_config(edit.path)
@@ -89,7 +89,7 @@ def plan_uninstall(host: Host, setup: Setup, notes: Notes) -> list[Change]:
 
 
 def install(changes: Iterable[Change], notes: Notes, *, mode: int = 0o600) -> None:
-    """Write what was planned; `mode` is that of files that were not there."""
+    """Write the planned changes; `mode` is the mode of new files."""
     for change in changes:
         if not change.is_change or change.after is None:
             continue
@@ -101,7 +101,7 @@ def install(changes: Iterable[Change], notes: Notes, *, mode: int = 0o600) -> No
 
 
 def _make_folders(folder: Path) -> list[str]:
-    """Make a folder and those above it; answers which were not there, the innermost first."""
+    """Make a folder and its parents; returns the new ones, the innermost first."""
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     return [str(each) for each in missing]
@@ -115,12 +115,12 @@ def uninstall(changes: Iterable[Change], notes: Notes) -> None:
         made += (notes.read(change.path) or {}).get("folders", ())
         notes.drop(change.path)
     for folder in sorted(set(made), key=len, reverse=True):
-        with suppress(OSError):  # something else is in it by now
+        with suppress(OSError):  # it is no longer empty
             Path(folder).rmdir()
 
 
 def list_installed(setup: Setup) -> list[dict[str, Any]]:
-    """Every host: whether it is there, and what of ours stands in its files, for the user and for this project."""
+    """Every host: whether it is installed, and our entries in its files, for the user and for this project."""
     return [{"host": host.name, "title": host.title, **_states(host, setup)} for host in HOSTS.values()]
 
 

@@ -1,8 +1,8 @@
-"""JSON edited where it stands: comments, order, indentation and line ends stay as they are.
+"""JSON edited in place: comments, order, indentation and line ends are preserved.
 
-Comments and trailing commas are read as editors read them. What is put in is put behind what is there, in the
-indentation of its neighbours; what is taken out goes with its comma and its line, and nothing else does. A text that
-cannot be read whole is refused.
+Comments and trailing commas are accepted, as in editors. New parts are added at the end, in the indentation of their
+neighbours; a removed part takes its comma and its line with it, and nothing else changes. A text that cannot be parsed
+whole is refused.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _INDENT = re.compile(r"\n([ \t]+)\S")
 
 
 class Node(NamedTuple):
-    """A value and where it stands; of an object its members, of an array its elements, each with its own place."""
+    """A value with its position; for an object its members, for an array its elements, each with its own position."""
 
     value: Any
     start: int
     end: int
     parts: tuple[Part, ...] = ()
     has_comma: bool = False
-    """Whether a comma stands behind the last part."""
+    """True if a comma follows the last part."""
 
 
 class Part(NamedTuple):
@@ -43,7 +43,7 @@ class Part(NamedTuple):
 
 
 def parse(text: str) -> Node:
-    """A document; an empty one is an empty object that stands nowhere yet."""
+    """Parse a document; an empty one is an empty object without a position."""
     start = _skip(text, 0)
     if start == len(text):
         return Node({}, start, start)
@@ -113,11 +113,11 @@ def _part(text: str, at: int, depth: int, is_object: bool) -> Part:
     return Part(key, at, _value(text, _skip(text, colon + 1), depth + 1))
 
 
-# -- putting in ---------------------------------------------------------------------------------------
+# -- adding -------------------------------------------------------------------------------------------
 
 
 def with_member(text: str, path: Sequence[str], value: Any) -> str:
-    """The text with a member at a path; objects on the way are made where they are missing."""
+    """Set a member at a path; missing objects on the way are created."""
     node = parse(text)
     if node.start == node.end:
         text = f"{text}{{}}\n" if text.strip() else "{}\n"
@@ -136,7 +136,7 @@ def with_member(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def with_element(text: str, path: Sequence[str], value: Any) -> str:
-    """The text with a further element in the array at a path, which is made where it is missing."""
+    """Append an element to the array at a path, creating it if missing."""
     node: Node | None = parse(text)
     for name in path:
         below = _named(node, name) if node is not None and isinstance(node.value, dict) else None
@@ -153,7 +153,7 @@ def _named(node: Node, name: str) -> Part | None:
 
 
 def _put(text: str, node: Node, key: str | None, value: Any) -> str:
-    """A further part at the end of an object or array."""
+    """Append a part to an object or array."""
     unit = found.group(1) if (found := _INDENT.search(text)) else "  "
     newline = "\r\n" if "\r\n" in text else "\n"
     name = "" if key is None else f"{json.dumps(key, ensure_ascii=False)}: "
@@ -177,7 +177,7 @@ def _put(text: str, node: Node, key: str | None, value: Any) -> str:
 
 
 def _margin(text: str, at: int) -> str:
-    """The white space that the line begins with."""
+    """The leading white space of the line."""
     start = text.rfind("\n", 0, at) + 1
     end = start
     while end < at and text[end] in " \t":
@@ -185,11 +185,11 @@ def _margin(text: str, at: int) -> str:
     return text[start:end]
 
 
-# -- taking out ---------------------------------------------------------------------------------------
+# -- removing -----------------------------------------------------------------------------------------
 
 
 def without_member(text: str, path: Sequence[str]) -> str:
-    """The text without a member; as it is where there is none."""
+    """Remove a member; unchanged if there is none."""
     node = parse(text)
     for name in path[:-1]:
         below = _named(node, name) if isinstance(node.value, dict) else None
@@ -201,7 +201,7 @@ def without_member(text: str, path: Sequence[str]) -> str:
 
 
 def without_elements(text: str, path: Sequence[str], is_ours: Callable[[Any], bool]) -> str:
-    """The text without the elements of an array that are ours."""
+    """Remove our elements from an array."""
     while True:
         node: Node | None = parse(text)
         for name in path:
@@ -222,7 +222,7 @@ def _taken(text: str, node: Node, index: int) -> str:
         return text[: node.start + 1] + (inside if inside.strip() else "") + text[node.end - 1 :]
     if index + 1 < len(node.parts):
         until = node.parts[index + 1].start
-        left = text[part.node.end : until].replace(",", "", 1).strip()  # a comment that stands between stays
+        left = text[part.node.end : until].replace(",", "", 1).strip()  # a comment in between stays
         return text[: part.start] + (left + text[part.node.end : until][-1:] if left else "") + text[until:]
     before = node.parts[index - 1].node.end
     between = text[before : part.start]

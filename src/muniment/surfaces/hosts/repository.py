@@ -1,15 +1,15 @@
-"""Which repository a directory belongs to, and the tenant that its memory is kept under.
+"""The repository a directory belongs to, and the tenant of its memory.
 
-Nothing crosses a tenant, so a repository is one: what a session says there is told in no other. A checkout is known by
-a mark in its git directory, made of chance, so that nobody can guess it and a renamed directory keeps it. Worktrees
-share the git directory and so the memory; a submodule has its own. A copy of the whole directory is told from a
-renamed one by looking whether the mark still stands where it was made, and gets a mark of its own.
+Nothing crosses a tenant, so each repository is one: what a session records there is never shown in another. A checkout
+is identified by a random mark in its git directory, so that nobody can guess it and a renamed directory keeps it.
+Worktrees share the git directory and so the memory; a submodule has its own. A copy of the whole directory is
+distinguished from a renamed one by checking whether the mark is still at its original place, and gets a new mark.
 
-A `.git` that leads elsewhere is believed only where the git directory names this checkout in turn: else a folder out of
-an archive could pass for a worktree of another repository and be given its memory.
+A `.git` that points elsewhere is trusted only if that git directory names this checkout too: else a folder from an
+archive could pass for a worktree of another repository and be given its memory.
 
-Git is never run: its files are read, and nothing of them is executed. Only what the standard library holds is loaded,
-since this is on the way of every hook.
+Git is never run: its files are read, and nothing in them is executed. Only the standard library is imported, since
+every hook runs this.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from muniment.errors import InvalidInput
 __all__ = ["KINDS", "Repository", "find_repository", "scoped_tenant"]
 
 KINDS = ("none", "checkout", "remote")
-"""What one memory is: everything (`none`), a checkout with its worktrees, or all checkouts of one remote."""
+"""The extent of one memory: everything (`none`), a checkout with its worktrees, or all checkouts of one remote."""
 
 _MARK = "muniment-repository.json"
 _MARK_BYTES_MAX = 4096
@@ -38,18 +38,18 @@ _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 
 
 class Repository(NamedTuple):
-    """A directory's repository, or the directory itself where there is none."""
+    """A directory's repository, or the directory itself if it is in none."""
 
     root: Path
     """The checkout's own directory."""
     git_dir: Path | None
-    """Where git keeps it: one for all worktrees; None outside of a repository."""
+    """The git directory, common to all worktrees; None outside of a repository."""
     branch: str
-    """The branch that is checked out; empty where none is."""
+    """The current branch; empty if there is none."""
 
 
 def find_repository(directory: str | os.PathLike[str]) -> Repository:
-    """The repository that a directory is in: the nearest that stands above it."""
+    """Find the repository of a directory: the nearest one above it."""
     start = Path(os.path.realpath(directory))
     for place in (start, *start.parents):
         own = _git_dir(place)
@@ -61,10 +61,10 @@ def find_repository(directory: str | os.PathLike[str]) -> Repository:
 def scoped_tenant(
     base: str, directory: str | os.PathLike[str], *, kind: str = "checkout", branches: str = "any"
 ) -> str:
-    """The tenant of a directory's repository below a tenant.
+    """The tenant of a directory's repository below a base tenant.
 
-    `branches` says which branches have one memory: `any` all of them, `same` each its own, else a list with commas
-    (`main,release/*`): those together, and every other one by itself.
+    `branches` groups the branches by memory: `any` shares one, `same` gives each its own, and a list with commas
+    (`main,release/*`) shares one among those, and gives every other branch its own.
     """
     if kind not in KINDS:
         raise InvalidInput(f"repository is one of {', '.join(KINDS)}, not {kind!r:.40}", path="$.repository")
@@ -101,7 +101,7 @@ def _digest(text: str) -> str:
 
 
 def _read(path: Path, bytes_max: int = _GIT_FILE_BYTES_MAX) -> str:
-    """A small file's text; empty where there is none that can be read."""
+    """Read a small file's text; empty if it cannot be read."""
     try:
         with path.open("rb") as file:
             return file.read(bytes_max).decode("utf-8", "surrogateescape")
@@ -110,7 +110,7 @@ def _read(path: Path, bytes_max: int = _GIT_FILE_BYTES_MAX) -> str:
 
 
 def _git_dir(place: Path) -> Path | None:
-    """The git directory of a checkout that begins here: `.git` itself, or the one it leads to and that leads back."""
+    """The git directory of a checkout that begins here: `.git` itself, or the one it points to that points back."""
     dot = place / ".git"
     if dot.is_dir():
         own = Path(os.path.realpath(dot))
@@ -124,9 +124,9 @@ def _git_dir(place: Path) -> Path | None:
 
 
 def _leads_to(own: Path, place: Path) -> bool:
-    """Whether a git directory names this checkout as its own: as one of its worktrees, or as its `core.worktree`."""
+    """True if a git directory names this checkout as its own: as one of its worktrees, or as its `core.worktree`."""
     named = _read(own / "gitdir").strip()
-    if named:  # written by `git worktree add`: where the worktree's `.git` file is
+    if named:  # written by `git worktree add`: the path of the worktree's `.git` file
         back = own / named
         return back.name == ".git" and Path(os.path.realpath(back.parent)) == place
     worktree = _setting(own, "config.worktree", "core", "worktree") or _setting(own, "config", "core", "worktree")
@@ -134,7 +134,7 @@ def _leads_to(own: Path, place: Path) -> bool:
 
 
 def _common(own: Path) -> Path:
-    """The directory that all worktrees share: the one that holds this worktree's own, where that names it."""
+    """The directory shared by all worktrees: the one that holds this worktree's own, if that names it."""
     named = _read(own / "commondir").strip()
     holder = own.parent.parent
     is_worktree = bool(named) and own.parent.name == "worktrees" and Path(os.path.realpath(own / named)) == holder
@@ -147,13 +147,13 @@ def _branch(own: Path) -> str:
 
 
 def _remote(git_dir: Path) -> str:
-    """The address of the remote `origin`, the same however it is reached; empty where there is none."""
+    """The address of the remote `origin`, normalized across protocols; empty if there is none."""
     url = _setting(git_dir, "config", 'remote"origin"', "url")
     return _plain_address(url, git_dir.parent) if url else ""
 
 
 def _setting(git_dir: Path, file: str, section: str, name: str) -> str:
-    """One setting in a configuration file of git's, the last where it is given twice; empty where there is none."""
+    """Read a setting of a git configuration file, the last one if repeated; empty if missing."""
     inside, found = False, ""
     for line in _read(git_dir / file).splitlines():
         text = line.strip()
@@ -181,9 +181,9 @@ def _plain_address(url: str, root: Path) -> str:
 
 
 def _marked(git_dir: Path, name: str) -> str:
-    """The id in a git directory's mark, which is made where there is none, or where this is a copy of another.
+    """The id in a git directory's mark, which is created if missing, or if this is a copy of another.
 
-    A directory that cannot be written is known by its path.
+    A directory that cannot be written is identified by its path.
     """
     held = _held(git_dir)
     if held is not None:
@@ -197,7 +197,7 @@ def _marked(git_dir: Path, name: str) -> str:
     fresh = f"{_slug(name)}-{os.urandom(8).hex()}"
     if _write_mark(git_dir, fresh, replaces=held is not None):
         return fresh
-    held = _held(git_dir)  # another process was quicker
+    held = _held(git_dir)  # another process was faster
     return f"{_slug(name)}-{_digest(str(git_dir))}" if held is None else str(held["id"])
 
 
@@ -212,7 +212,7 @@ def _held(git_dir: Path) -> dict[str, str] | None:
 
 
 def _write_mark(git_dir: Path, known: str, *, replaces: bool) -> bool:
-    """Whether the mark was written: whole or not at all, and over another only where it is to replace that."""
+    """Write the mark atomically, over another only if asked to; returns whether it was written."""
     beside = git_dir / f"{_MARK}.{os.getpid()}"
     try:
         beside.write_text(json.dumps({"id": known, "path": str(git_dir)}) + "\n", "utf-8")

@@ -1,11 +1,11 @@
-"""From an address to an answer: which operation it means, whether the key may call it, with which arguments, on which
-handle and under which conditions; then the call itself, in a worker thread, and its answer in bytes.
+"""From an address to an answer: the operation, its access check, arguments, handle and conditions; then the call
+itself, in a worker thread, and its answer in bytes.
 
-Addresses are read segment by segment before they are decoded, so that an id may hold a slash (`docs%2Fsetup.md`) and no
-id can reach into another part of the path. Conditions hold in the transaction of the write they are for: If-Match, and
-Idempotency-Key (LG-06). A request with one gets a context of its own: the same store, caches and policy, but an engine
-that checks it first thing in the first transaction that writes. Places of the server's machine are told to nobody but
-those who keep the server.
+Addresses are split into segments before decoding, so that an id may hold a slash (`docs%2Fsetup.md`) and no id can
+reach into another part of the path. Conditions are checked in the transaction of the write they are for: If-Match, and
+Idempotency-Key (LG-06). A request with one gets its own context: the same store, caches and policy, but an engine that
+checks the condition first in the first transaction that writes. Paths on the server's machine are shown only to those
+who administer the server.
 """
 
 from __future__ import annotations
@@ -100,21 +100,21 @@ _CHUNK_BYTES = 1 << 16
 
 
 class AdmittedRequest(NamedTuple):
-    """A request, read and let in."""
+    """A request that was read and admitted."""
 
     found: MatchedRoute
     own: Mapping[str, Any]
-    """The arguments of the method."""
+    """The method's arguments."""
     run: Mapping[str, Any]
-    """What the query says of the run."""
+    """The run's context from the query."""
     wants_lines: bool
     request: KeyedRequest | None
-    """The idempotency key of the request, where it is to be guarded."""
+    """The request's idempotency key, if it must be guarded."""
     version: int | None
-    """The version that If-Match names."""
+    """The version given in If-Match."""
     research_dir: Path
     is_told_places: bool = True
-    """May the one who asks be told where the store and its files lie?"""
+    """True if the caller may see where the store and its files are."""
 
 
 class Answer(NamedTuple):
@@ -127,14 +127,14 @@ class Answer(NamedTuple):
 def carry_out(
     memory: Memory, works: Works, asked: AdmittedRequest, progress: Callable[[int], None] | None = None
 ) -> Answer:
-    """Call what was asked for and put its answer into bytes; a stream has begun when this answers."""
+    """Carry out a request and encode its answer; a stream has begun when this returns."""
     operation, found = asked.found.route.operation, asked.found
     if operation.is_paged and not asked.wants_lines and (asked.own.get("limit") or 0) > PAGE_MAX:
         raise InvalidInput(
             f"limit is a whole number from 1 to {PAGE_MAX}", path="$.limit", hint=f"leave it out for {PAGE_SIZE}"
         )
     opened = _opened(memory, works, asked)
-    etag = None if operation.takes_body else _etag(opened, found)  # before the answer: one that is too old fails safe
+    etag = None if operation.takes_body else _etag(opened, found)  # before the answer: an outdated one fails safe
     result = _call(opened, asked, progress)
     return _answer(asked, result, _etag(opened, found) if operation.takes_body else etag)
 
@@ -145,12 +145,12 @@ def plain_result(memory: Memory, works: Works, asked: AdmittedRequest, progress:
 
 
 class _Opened(NamedTuple):
-    """The handle on which a request is carried out."""
+    """The handle a request is carried out on."""
 
     memory: Memory
     handle: Any
     versioned: Versioned | None
-    """What the operation's ETag is of."""
+    """The item whose version is the operation's ETag."""
 
 
 def _opened(memory: Memory, works: Works, asked: AdmittedRequest) -> _Opened:
@@ -168,7 +168,7 @@ def _opened(memory: Memory, works: Works, asked: AdmittedRequest) -> _Opened:
 
 
 def _etag(opened: _Opened, found: MatchedRoute) -> str | None:
-    """The version of what the operation is about, as an ETag; None where it has none."""
+    """The version of the operation's subject as an ETag; None if it has none."""
     versioned = opened.versioned
     if versioned is None:
         return None
@@ -240,20 +240,20 @@ def _page(status: int, page: Page[Any]) -> Answer:
 
 
 def _hashed(answer: Answer) -> Answer:
-    """The answer with an ETag of its bytes, where it has none of a version."""
+    """The answer with an ETag of its bytes, if it has none of a version."""
     if answer.etag is not None or not isinstance(answer.body, bytes):
         return answer
     return answer._replace(etag=f'"{sha256(answer.body).hexdigest()[:32]}"')
 
 
 def _started(lines: Iterator[bytes]) -> Iterator[bytes]:
-    """A stream whose first line is there, so that what is wrong from the start is told as an error."""
+    """Fetch a stream's first line, so that early failures are reported as errors."""
     first = next(lines, b"")
     return _chunked(chain((first,), lines))
 
 
 def _chunked(lines: Iterator[bytes]) -> Iterator[bytes]:
-    """Lines in chunks. An error midway is the last line: `{"problem": …}`."""
+    """Group lines into chunks. An error midway is the last line: `{"problem": …}`."""
     held: list[bytes] = []
     size = 0
     try:
@@ -274,7 +274,7 @@ def problem_line(error: MunimentError) -> bytes:
 
 
 def match_version(header: str | None, found: MatchedRoute) -> int | None:
-    """The version that If-Match names; None where it names none, or any."""
+    """The version given in If-Match; None if it names none, or any."""
     if header is None:
         return None
     operation = found.route.operation
@@ -298,15 +298,15 @@ RUN_CONTEXT: Mapping[str, Any] = {
     "grants": list[str],
     "repair": bool,
 }
-"""What says, in the query, under which scope a run that has not started yet begins, and what its handle may do."""
+"""Query arguments for the scope of a run that has not started yet, and for its handle's permissions."""
 VALUES_CONTEXT: Mapping[str, Any] = {"user_at": int}
-"""What says, in the query, which label of a namespace names the user whose a value is."""
+"""Query argument for the index of the namespace label that names a value's user."""
 _SEQUENCES = (list, tuple, Iterable, Sequence)
 
 
 @cache
 def _kinds_of(route: Route) -> Mapping[str, tuple[str, Any]]:
-    """What a query may name: which part of the request it is of, and its type."""
+    """The allowed query names: the part of the request each belongs to, and its type."""
     operation = route.operation
     known: dict[str, Mapping[str, Any]] = {}
     if not operation.takes_body:
@@ -320,7 +320,7 @@ def _kinds_of(route: Route) -> Mapping[str, tuple[str, Any]]:
 
 @cache
 def _records_of(route: Route) -> Mapping[str, type[Record] | None]:
-    """What a body may name, and the record that an object of that name is made into."""
+    """The allowed body names, and the record that each object is converted to."""
     return {each.name: _record_of(each.hint) for each in route.operation.parameters(route.template)}
 
 
@@ -331,7 +331,7 @@ def _required_of(route: Route) -> tuple[str, ...]:
 
 
 def query_arguments(route: Route, pairs: Sequence[tuple[str, str]]) -> dict[str, dict[str, Any]]:
-    """What the query gives, under `own` and `run`; a name that is not known is refused, so is a doubled one."""
+    """Read the query's arguments, under `own` and `run`; unknown and repeated names are refused."""
     kinds = _kinds_of(route)
     given: dict[str, list[str]] = {}
     for name, value in pairs:
@@ -349,7 +349,7 @@ def query_arguments(route: Route, pairs: Sequence[tuple[str, str]]) -> dict[str,
 
 
 def body_arguments(route: Route, body: Any) -> dict[str, Any]:
-    """What the body gives: an object whose keys are arguments, or one argument as a whole."""
+    """Read the body's arguments: an object whose keys are arguments, or one argument as a whole."""
     operation = route.operation
     if operation.body is not None:
         return {operation.body: body}
@@ -371,7 +371,7 @@ def body_arguments(route: Route, body: Any) -> dict[str, Any]:
 
 
 def _record_of(hint: Any) -> type[Record] | None:
-    """The record that a method wants where it would not take an object as it is."""
+    """The record that a method requires where it would not accept a plain object."""
     kinds = _alternatives(hint)
     if any(get_origin(each) in (dict, Mapping) or each is Any for each in kinds):
         return None
@@ -421,11 +421,11 @@ def _alternatives(hint: Any) -> Sequence[Any]:
 
 _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _ANY_USER = "u"
-"""Stands for the user where an address names a tenant alone: a name that is always valid."""
+"""Placeholder for the user if an address names only a tenant: a name that is always valid."""
 
 
 def open_handle(memory: Memory, found: MatchedRoute, context: Mapping[str, Any]) -> Any:
-    """What the operation is called on; `context` is what the query says of a run."""
+    """Open the operation's handle; `context` is the run's context from the query."""
     names, tenant_id = found.names, found.names.get("tenant_id", "")
     _check_names(names)
     _check_owned(memory, found)
@@ -453,14 +453,14 @@ def open_handle(memory: Memory, found: MatchedRoute, context: Mapping[str, Any])
 
 
 def name_run(found: MatchedRoute, own: Mapping[str, Any], context: dict[str, Any]) -> None:
-    """The run of a request that names none, where its idempotency key stands for it: asked again, it is the same."""
+    """Derive the run id of a request without one from its idempotency key, so that a retry gets the same run."""
     key = own.get("idempotency_key")
     if isinstance(key, str) and found.route.operation.handle == "run" and not found.route.names_run:
         context.setdefault("run_id", f"run_{digest_of(['muniment.keyed_run.v1', found.names['user_id'], key])[:32]}")
 
 
 def _open_run(memory: Memory, found: MatchedRoute, context: Mapping[str, Any]) -> Run:
-    """The run that is named: as it stands; or, where it has not started, as the query has it begin."""
+    """Open the named run in its current state or, if it has not started, with the query's context."""
     names, said = found.names, dict(context)
     repair = said.pop("repair", False)
     scope: dict[str, Any] = {"tenant_id": names["tenant_id"], "user_id": names["user_id"]}
@@ -480,9 +480,9 @@ def _open_run(memory: Memory, found: MatchedRoute, context: Mapping[str, Any]) -
 
 
 def _as_it_stands(memory: Memory, scope: Mapping[str, str], run_id: str, *, starts: bool) -> Item | None:
-    """What is known of a run; None where nothing is, and a write starts it, in a session of its own.
+    """The stored run; None if there is none, and a write starts it, in a new session.
 
-    Where the id is another user's, a write is refused as every choice of an id is that the tenant has.
+    If the id is another user's, a write is refused like any other id taken in the tenant.
     """
     item = _own_run(memory, scope, run_id)
     if item is None and not starts:
@@ -500,8 +500,9 @@ def _own_run(memory: Memory, scope: Mapping[str, str], run_id: str) -> Item | No
 
 
 def _only_read(memory: Memory, owner: Mapping[str, Any], run_id: str, said: Mapping[str, Any], *, repair: bool) -> Run:
-    """The handle of a run that is asked, under the session and agent of the query, and chooses no id by that: where the
-    user has no such run, it has not started, whoever else has one (LG-02)."""
+    """The handle of a run that is only read, under the session and agent of the query. It does not claim the id: if the
+    user has no such run, it has not started, even if another user has one (LG-02).
+    """
     run = memory.run(**owner, **({"session_id": run_id} | dict(said)))
     scope = scope_given({**run.scope.to_wire(), "run_id": run_id})
     item = _own_run(memory, owner, run_id)
@@ -512,7 +513,7 @@ def _only_read(memory: Memory, owner: Mapping[str, Any], run_id: str, said: Mapp
 
 
 def _taken_up(memory: Memory, owner: Mapping[str, str], item: Item, said: Mapping[str, Any], *, repair: bool) -> Run:
-    """The handle of a run that stands, from what was read of it: it is not read twice."""
+    """The handle of an existing run, from the state already read."""
     scope = scope_of({**owner, "agent_id": item.agent_id, "session_id": item.session_id, "run_id": item.id})
     known = "generic" if item.body is None else item.plain().get("task_type", "generic")
     grants = granted(said.get("grants", ()))
@@ -520,7 +521,7 @@ def _taken_up(memory: Memory, owner: Mapping[str, str], item: Item, said: Mappin
 
 
 def _check_names(names: Mapping[str, str]) -> None:
-    """Whose address it is: names fit for a tenant and a user, neither all tenants nor a corpus or bank."""
+    """Check the address's owner: names valid for a tenant and a user, and neither all tenants nor a corpus or bank."""
     if "tenant_id" not in names:
         return
     owner = {"tenant_id": names["tenant_id"], "user_id": names.get("user_id", _ANY_USER)}
@@ -530,7 +531,7 @@ def _check_names(names: Mapping[str, str]) -> None:
 
 
 def _check_owned(memory: Memory, found: MatchedRoute) -> None:
-    """What is named in the path of a user must be that user's."""
+    """Check that the items named in a user's path belong to that user."""
     names = found.names
     if "user_id" not in names:
         return
@@ -539,7 +540,7 @@ def _check_owned(memory: Memory, found: MatchedRoute) -> None:
 
 
 def versioned_id(found: MatchedRoute) -> str:
-    """The item whose version an ETag of this operation is."""
+    """The id of the item whose version is the operation's ETag."""
     from muniment.memory.working_state import state_id
 
     named = found.route.operation.versioned
@@ -547,11 +548,11 @@ def versioned_id(found: MatchedRoute) -> str:
 
 
 _VERSIONED = {"fact_id": "fact", "plan_id": "plan", "state": "working_state"}
-"""Of what kind the item is whose version an ETag is, by how an operation names it."""
+"""The kind of the item whose version is the ETag, by the name of the operation's parameter."""
 
 
 def sees(handle: Any, found: MatchedRoute, item: Item) -> bool:
-    """May whoever asks know of this item? Of a run: the user's own, or what the user inherits; of a bank: its own."""
+    """True if the caller may see this item. For a run: the user's own, or inherited; for a bank: its own."""
     if item.kind != _VERSIONED[str(found.route.operation.versioned)]:
         return False
     if isinstance(handle, Bank):
@@ -561,7 +562,7 @@ def sees(handle: Any, found: MatchedRoute, item: Item) -> bool:
 
 
 def place_study(memory: Memory, found: MatchedRoute, arguments: dict[str, Any], root: Path) -> None:
-    """A research run's files lie under the server's own root, apart by tenant; callers name no folder."""
+    """Put a research run's files under the server's own root, separated by tenant; callers name no folder."""
     run_id = arguments.get("run_id") or memory._ctx.ids.new("run")
     if not isinstance(run_id, str) or not _FOLDER.fullmatch(run_id):
         raise InvalidInput("the run's id cannot name a folder", path="$.run_id", hint="letters, digits, '-', '_', '.'")
@@ -576,44 +577,44 @@ T = TypeVar("T")
 
 
 class Repeated(Conflict):
-    """The same request was carried out before; `details.event_id` is what it wrote."""
+    """Raised if the same request was carried out before; `details.event_id` is its entry."""
 
     usual_hint = "it was done; read what stands now: its answer is no longer kept"
 
 
 class KeyedRequest(NamedTuple):
-    """A request under an idempotency key, and who it is for."""
+    """A request with an idempotency key, and its owner."""
 
     tenant_id: str
     user_id: str
     key: str
     said: bytes
-    """What was asked, to tell another request under the same key."""
+    """The request's content, to detect a different request under the same key."""
 
 
 def key_hash(request: KeyedRequest) -> bytes:
-    """The hash of an idempotency key, as the ledger has it: keys of `observe` and of everything else are one kind."""
+    """The hash of an idempotency key, as the ledger has it: `observe` and other operations share one key space."""
     return digest(canonical_bytes(["muniment.idempotency.v1", request.tenant_id, request.user_id, request.key]))
 
 
 class Versioned(NamedTuple):
-    """What an ETag, or If-Match, is about: an item, as far as whoever asks may know of it."""
+    """The subject of an ETag or If-Match: an item, as far as the caller may see it."""
 
     item_id: str
     sees: Callable[[Item], bool]
 
     def version(self, reader: Reader) -> int:
-        """The number of the item's newest version; 0 before there is one, and of one that is another's (X-09)."""
+        """The number of the item's newest version; 0 if there is none, or if it is another user's (X-09)."""
         item = latest(reader, self.item_id)
         return 0 if item is None or not self.sees(item) else item.version
 
 
 def guarded(ctx: Context, request: KeyedRequest | None, versioned: Versioned | None, wanted: int | None) -> Context:
-    """The context under which a request is carried out; the store's own where there is nothing to hold."""
+    """The context that a request is carried out in; the store's own if there is no condition."""
     if request is None and wanted is None:
         return ctx
     for name in ("counter", "derived"):
-        getattr(ctx, name)  # made once, by the context that stays
+        getattr(ctx, name)  # made once, by the permanent context
     own = copy.copy(ctx)
     noted = _NotedIds(ctx.ids)
     own.ids = noted
@@ -629,14 +630,16 @@ def _first(
         if request is not None:
             _check_key(tx, request)
         if versioned is not None and wanted is not None:
-            tx.do(Lock(("if_match", versioned.item_id)))  # one of those that name a version at a time
+            tx.do(Lock(("if_match", versioned.item_id)))  # requests that name a version go one at a time
             _must_be(tx, versioned, (wanted,))
 
     return check
 
 
 def _next_of(versioned: Versioned | None, wanted: int | None) -> Callable[[Transaction], None]:
-    """Whoever names no version takes no such lock, and may have come between: then ours is not the next one."""
+    """Check that the written version is the expected one: requests without a version take no lock and may have come
+    between.
+    """
 
     def check(tx: Transaction) -> None:
         if versioned is not None and wanted is not None:
@@ -672,7 +675,7 @@ def _check_key(tx: Transaction, request: KeyedRequest) -> None:
 
 
 def _last(request: KeyedRequest | None, noted: _NotedIds) -> Callable[[Transaction], bool]:
-    """Remember the key with the first event that was written; was there one?"""
+    """Store the key with the first event written; returns whether there was one."""
 
     def remember(tx: Transaction) -> bool:
         if request is None:
@@ -689,7 +692,7 @@ def _last(request: KeyedRequest | None, noted: _NotedIds) -> Callable[[Transacti
 
 
 class _NotedIds:
-    """The store's ids; those of events are noted as they are minted."""
+    """The store's ids; event ids are recorded as they are minted."""
 
     def __init__(self, ids: Ids) -> None:
         self._ids = ids
@@ -706,8 +709,9 @@ class _NotedIds:
 
 
 class _GuardedEngine:
-    """An engine whose first writing transaction begins with `first` and ends with `then`; `last` ends it, and those
-    after it, until it is satisfied."""
+    """An engine whose first writing transaction begins with `first` and ends with `then`. `last` ends that one and
+    later ones until it is satisfied.
+    """
 
     def __init__(
         self,
@@ -736,22 +740,22 @@ class _GuardedEngine:
         return answer
 
 
-# -- places of the machine ----------------------------------------------------------------------------
+# -- local paths --------------------------------------------------------------------------------------
 
 
 THE_STORE = "the store"
-"""What a place of this machine is called before those who are not told of it."""
+"""The replacement for local paths shown to unprivileged callers."""
 
 
 def places_of(location: str, research_dir: Path) -> tuple[tuple[str, str], ...]:
-    """What is hidden, each with what is told in its place."""
+    """The paths to hide, each with its replacement."""
     folders = dict.fromkeys(f"{folder}{os.sep}" for folder in (research_dir.absolute(), research_dir))
     found = [(folder, "") for folder in folders if len(folder) > len(os.sep)]
     return ((location, THE_STORE), *found) if os.sep in location else tuple(found)
 
 
 def hide_places(told: Any, places: Sequence[tuple[str, str]]) -> Any:
-    """Plain data without the names of these places."""
+    """Replace these paths in plain data."""
     if isinstance(told, dict):
         return {name: hide_places(value, places) for name, value in told.items()}
     if isinstance(told, list | tuple):
@@ -763,7 +767,7 @@ def hide_places(told: Any, places: Sequence[tuple[str, str]]) -> Any:
 
 
 def tell_study(result: Any, plain: Any, research_dir: Path) -> Any:
-    """A research run, or where it stands, with its folder below the server's own; anything else as it is."""
+    """Show a research run, or its state, with its folder below the server's own; anything else is unchanged."""
     if not isinstance(result, Study | StudyStatus):
         return plain
     return {**plain, "directory": hide_places(plain["directory"], places_of("", research_dir))}
@@ -777,7 +781,7 @@ SEGMENTS_MAX = 32
 
 @dataclass(frozen=True, eq=False)
 class Route:
-    """One address of an operation. Made once, so that what follows from it can be kept by it."""
+    """One address of an operation. Made once, so that derived values can be cached by it."""
 
     operation: Operation
     level: Level
@@ -791,7 +795,7 @@ class Route:
 class MatchedRoute(NamedTuple):
     route: Route
     names: Mapping[str, str]
-    """What the path says of its parameters, decoded."""
+    """The path's parameters, decoded."""
 
 
 @dataclass
@@ -799,12 +803,12 @@ class _Node:
     literals: dict[str, _Node] = field(default_factory=dict)
     parameter: _Node | None = None
     named: tuple[str, ...] = ()
-    """The parameters on the way here."""
+    """The parameters on the path to this node."""
     routes: dict[str, dict[Level, Route]] = field(default_factory=dict)
-    """By method and, where the address names an owner, by the owner's level."""
+    """By method and, if the address names an owner, by the owner's level."""
 
     def route_of(self, method: str, names: dict[str, str]) -> Route | None:
-        """The route of a method for these names. What an owner is named adds an id to them."""
+        """The route of a method for these names, to which the owner's id is added."""
         routes = self.routes.get(method)
         if routes is None:
             return None
@@ -828,7 +832,7 @@ def routes_of(operations: Iterable[Operation]) -> Iterator[Route]:
 
 
 def segments_of(raw_path: bytes) -> tuple[str, ...]:
-    """The parts of a path as they were sent, decoded one by one."""
+    """Split a path as sent, and decode its segments."""
     parts = raw_path.split(b"/")[1:]
     if len(parts) > SEGMENTS_MAX:
         raise UnknownRoute("the path has too many parts")
@@ -839,7 +843,7 @@ def segments_of(raw_path: bytes) -> tuple[str, ...]:
 
 
 class Router:
-    """A tree of segments; what is named literally comes before what is a parameter."""
+    """A tree of path segments; literal segments take precedence over parameters."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
         self._root = _Node()
@@ -855,7 +859,7 @@ class Router:
             node.routes.setdefault(route.operation.method, {})[route.level] = route
 
     def find(self, method: str, segments: tuple[str, ...]) -> MatchedRoute:
-        """The route and its parameters; raises where there is none, or none with this method."""
+        """Find the route and its parameters; raises if there is none, or none with this method."""
         allowed: set[str] = set()
         for node, values in _matches(self._root, segments, ()):
             asked = "GET" if method == "HEAD" else method
@@ -886,7 +890,7 @@ def _matches(node: _Node, rest: tuple[str, ...], values: tuple[str, ...]) -> Ite
 
 
 def check_access(caller: Caller, found: MatchedRoute) -> None:
-    """May this caller ask for this at this address? Says nothing of what is there (LG-02)."""
+    """Check that the caller may make this request at this address, without revealing what exists there (LG-02)."""
     operation, names = found.route.operation, found.names
     tenant = names.get("tenant_id")
     is_for_all = found.route.level == "store" and operation.call in ("info", "policy")
@@ -902,6 +906,6 @@ def check_access(caller: Caller, found: MatchedRoute) -> None:
 
 
 def check_grants(caller: Caller, arguments: Mapping[str, Any]) -> None:
-    """Levels above the user's, and repairs, are an administrator's to give (MP-08)."""
+    """Check that only an administrator grants levels above the user's, or repairs a run (MP-08)."""
     if (arguments.get("grants") or arguments.get("repair")) and (caller.user is not None or not caller.may("admin")):
         raise Forbidden("grants and repairs take a key with admin access to the tenant", path="$.grants")

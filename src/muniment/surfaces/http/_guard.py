@@ -1,11 +1,11 @@
 """The guard: the one ASGI layer in front of every listener. The API, the inspector, MCP, OTLP, streams and the proxy
-are reached through it alone.
+are reached only through it.
 
-In this order it checks where a request comes from (host, origin, forwarded headers), who sends it (the key), how often
-that key may ask and how many requests are open; then it hands the request to the application that answers at the path.
-Applications read bodies through it: each body is bounded in bytes and in time, and all bodies that are held at the same
-time are bounded together. Every refusal has one shape and the request's id, and is logged and counted like any answer.
-Over several processes keys and rates are shared through the store; the event loop never waits for it.
+In this order it checks the origin of a request (host, origin, forwarded headers), its key, the key's rate, and the
+number of open requests; then it passes the request to the application at that path. Applications read bodies through
+it: each body is bounded in bytes and in time, and all bodies held at the same time are bounded together. Every refusal
+has one shape and the request's id, and is logged and counted like any answer. Across several processes, keys and rates
+are shared through the store; the event loop never waits for it.
 """
 
 from __future__ import annotations
@@ -72,24 +72,24 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Vary": "Accept, Accept-Encoding, Authorization",
 }
-"""Of every answer that is no file."""
+"""The headers of every answer except files."""
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _PORT = re.compile(r":\d+$")
 _LOCAL_NAMES = ("127.0.0.1", "localhost")
 _FORWARDED = frozenset({"forwarded", "x-real-ip", "via"})
-"""Headers by which a proxy names the caller it asks for, beside all that begin with `x-forwarded`."""
+"""Headers with which a proxy names the original caller, in addition to all that begin with `x-forwarded`."""
 _OWN_SITE = ("same-origin", "none")
-"""What a browser sends in `Sec-Fetch-Site` for a page's own requests, and for an address that a person typed."""
+"""Values of `Sec-Fetch-Site` for a page's own requests, and for an address typed by a person."""
 _RANKS: Mapping[Access, int] = {"read": 0, "write": 1, "admin": 2}
 _COME_BACK_S = 5
-"""Seconds after which another server, or this one again, may be there."""
+"""Seconds after which another server, or this one again, may be available."""
 _WINDOW_S = 60
 BYTES_A_SECOND_MIN = 16 << 10
-"""A slower body, once its first seconds are over, is given up: a byte now and then holds nothing open."""
+"""The least rate of a body after its first seconds: trickling bytes cannot hold a connection open."""
 
 
 class Caller(NamedTuple):
-    """The key that a request was sent with, and its limits."""
+    """The key of a request, and its limits."""
 
     key_id: str
     tenant: str
@@ -108,16 +108,16 @@ class Caller(NamedTuple):
 
     @property
     def keeps_the_server(self) -> bool:
-        """Whether the caller may learn where the store and its files are on the machine."""
+        """True if the caller may see where the store and its files are on the machine."""
         return self.tenant == "*" and self.user is None and self.may("admin")
 
 
 OPEN = Caller("-", "*", None, "admin")
-"""Everyone who can reach a server that asks for no key."""
+"""The caller of a server without keys: anyone who can reach it."""
 
 
 class GuardSettings(Protocol):
-    """The settings that a server and a proxy have in common."""
+    """The settings shared by servers and proxies."""
 
     @property
     def host(self) -> str: ...
@@ -151,11 +151,11 @@ class Mount(NamedTuple):
     app: ASGIApp
     asks_for_keys: bool = True
     route: str = "-"
-    """The route of its requests in logs and metrics, where it does not name one itself."""
+    """The route of its requests in logs and metrics, unless it names one itself."""
 
 
 class _Allowance(NamedTuple):
-    """What is left of a limit: `RateLimit` and `RateLimit-Policy`, as the IETF's draft has them."""
+    """The remainder of a limit: `RateLimit` and `RateLimit-Policy`, as in the IETF draft."""
 
     limit: Literal["key", "address"]
     quota: int
@@ -171,16 +171,16 @@ class _Allowance(NamedTuple):
 
 @dataclass(slots=True)
 class Admitted:
-    """A request behind the guard: who sent it, and what its log line and its answer say of it."""
+    """A request that passed the guard: its caller, and its entries for the log line and the answer."""
 
     request_id: str
     caller: Caller | None = None
-    """None until the key was checked, and where the application needs none."""
+    """None until the key is checked, and if the application needs none."""
     route: str = "-"
     log: dict[str, Any] = field(default_factory=dict)
     """Further fields of the log line."""
     is_relayed: bool = False
-    """Whether the answer is another server's, which gets no headers of ours."""
+    """True if the answer is another server's, which gets no headers of ours."""
     allowance: _Allowance | None = None
     status: int = 0
     is_stream: bool = False
@@ -199,7 +199,9 @@ Refuse = Callable[[Request, MunimentError, Admitted], Response]
 
 
 class Guard:
-    """An ASGI application in front of others. Each is reached by a path that `choose` reads, never beside the guard."""
+    """An ASGI application in front of others. Each is reached by a path that `choose` reads, always through the
+    guard.
+    """
 
     def __init__(
         self,
@@ -212,7 +214,7 @@ class Guard:
         key_header: str = "authorization",
         log: Callable[..., None] = log_request,
     ) -> None:
-        """`refuse` makes an answer of an error, `log` writes the line of a request that is over."""
+        """`refuse` turns an error into an answer, `log` writes the line of a finished request."""
         self._choose, self._settings, self._observer = choose, settings, observer
         self._refuse, self._key_header, self._log = refuse or _refuse, key_header, log
         self._is_for_this_machine = is_loopback(settings.host) and settings.auth != "off"
@@ -246,7 +248,7 @@ class Guard:
                     await self._pass_on(request, admitted, sending)
                 except MunimentError as error:
                     code = error.code
-                    if admitted.status:  # the answer has begun: all that can be done is to break it off
+                    if admitted.status:  # the answer has begun: it can only be aborted
                         raise
                     await self._refuse(request, error, admitted)(scope, receive, sending)
                 seconds = time.perf_counter() - started_s
@@ -268,10 +270,10 @@ class Guard:
             raise Overloaded("too many requests are open", details={"retry_after_s": 1})
         await mount.app(request.scope, request.receive, send)
 
-    # -- where it comes from --------------------------------------------------------------------------
+    # -- origin ---------------------------------------------------------------------------------------
 
     def check_origin(self, request: Request, *, is_page: bool = False) -> None:
-        """Refuse requests that a page of another site sends through a browser, or under a name of its own for this
+        """Refuse requests sent through a browser by a page of another site, or under another host name for this
         machine. A page itself may be opened by a link from elsewhere.
         """
         host, *others = request.headers.getlist("host") or [""]
@@ -287,10 +289,10 @@ class Guard:
         if is_open_here and name not in _LOCAL_NAMES and not is_loopback(name):
             raise Forbidden("this server answers to its own machine by name alone", hint="ask 127.0.0.1 or localhost")
 
-    # -- who sends it ---------------------------------------------------------------------------------
+    # -- authentication -------------------------------------------------------------------------------
 
     async def authenticate(self, request: Request) -> Caller:
-        """Find the caller by the key of a request, and count the request against the key's rate."""
+        """Find the caller by the request's key, and count the request against the key's rate."""
         admitted = Admitted.of(request.scope)
         given = request.headers.getlist(self._key_header)
         if len(given) > 1:
@@ -355,12 +357,12 @@ class Guard:
         admitted.allowance = _Allowance(limit, quota, floor(left), again_s)
 
     def _look_ahead(self) -> None:
-        """Have the keys read before they are due, so that a request seldom waits for that."""
+        """Refresh the keys before they are due, so that requests seldom wait for it."""
         if isinstance(self._keys, StoredKeys) and self._keys.age_s >= FRESH_S / 2:
             self._begin("keys", self._keys.refresh)
 
     async def _once(self, what: str, call: Callable[[], None]) -> None:
-        """Run it in a thread; requests that need the same meanwhile wait for that."""
+        """Run the call in a thread; requests that need the same meanwhile wait for it."""
         await asyncio.shield(self._begin(what, call))
 
     def _begin(self, what: str, call: Callable[[], None]) -> asyncio.Future[None]:
@@ -374,12 +376,12 @@ class Guard:
     def _ended(self, what: str, done: asyncio.Future[None]) -> None:
         self._under_way.pop(what, None)
         if not done.cancelled():
-            done.exception()  # requests that wait for it raise it; where none does, the next one asks again
+            done.exception()  # waiting requests raise it; without any, the next one tries again
 
     # -- bodies ---------------------------------------------------------------------------------------
 
     async def read_json(self, request: Request) -> Any:
-        """The JSON of the body; an empty object where there is no body."""
+        """Read the body's JSON; an empty object if there is no body."""
         body = await self.read_body(request)
         if not body:
             return {}
@@ -387,7 +389,7 @@ class Guard:
         return parse_json(body)
 
     async def read_body(self, request: Request, *, may_be_encoded: bool = False) -> bytes:
-        """The body as it came. It counts among the bodies that are held until the request is over."""
+        """Read the raw body. It counts among the held bodies until the request is over."""
         if not may_be_encoded:
             _check_plain(request)
         admitted = Admitted.of(request.scope)
@@ -400,9 +402,9 @@ class Guard:
         return b"".join(parts)
 
     async def spool_lines(self, request: Request) -> Path:
-        """The body in a file of its own, for work that reads it twice; `drop_spooled` removes it.
+        """Write the body to a temporary file, for work that reads it twice; `drop_spooled` removes it.
 
-        What a key is given for its bodies bounds it; else a key that can only read sends no more than any other body.
+        The key's body limit applies; without one, a read-only key may send no more than any other body.
         """
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind not in ("application/x-ndjson", "application/jsonl", "application/octet-stream"):
@@ -426,7 +428,7 @@ class Guard:
         return path
 
     def keep_spooled(self, request: Request) -> Callable[[], None]:
-        """Let a spooled body outlive its request, for work in the background; answers what counts it no more."""
+        """Let a spooled body outlive its request, for background work; returns the function that releases it."""
         admitted = Admitted.of(request.scope)
         size, admitted.spooled_bytes = admitted.spooled_bytes, 0
         key_id = admitted.caller.key_id if admitted.caller else "-"
@@ -438,7 +440,7 @@ class Guard:
         return give_back
 
     async def stream_body(self, request: Request, bytes_max: int) -> AsyncIterator[bytes]:
-        """The parts of a body as they come: within a time of each other, and at no less than the least rate."""
+        """Yield the parts of a body as they arrive: within a time of each other, and at no less than the least rate."""
         length = request.headers.get("content-length", "0")
         if length.isascii() and length.isdigit() and int(length) > bytes_max:
             raise _too_large(bytes_max)
@@ -467,7 +469,7 @@ class Guard:
 
 
 async def _send(admitted: Admitted, send: Send, message: Message) -> None:
-    """Send a part of an answer; its start carries the request's id and what is left of the rate."""
+    """Send a part of an answer; its start carries the request's id and the rest of the rate."""
     if message["type"] == "http.response.start":
         admitted.status = message["status"]
         told = {"X-Request-Id": admitted.request_id} | (admitted.allowance.headers() if admitted.allowance else {})
@@ -479,12 +481,12 @@ async def _send(admitted: Admitted, send: Send, message: Message) -> None:
 
 
 def is_passed_on(request: Request) -> bool:
-    """Whether a proxy says that it asks for somebody else."""
+    """True if a proxy forwarded the request for another caller."""
     return any(name in _FORWARDED or name.startswith("x-forwarded") for name in request.headers)
 
 
 def check_json(request: Request) -> None:
-    """Refuse a body that is not called JSON: a form, or a page of another site, can send any other kind unasked."""
+    """Refuse a body not declared as JSON: a form, or a page of another site, can send any other type without asking."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
         raise UnsupportedMedia(
@@ -504,7 +506,7 @@ def _too_large(bytes_max: int) -> TooLarge:
 
 
 def problem_response(error: MunimentError, request_id: str, problem: dict[str, Any] | None = None) -> Response:
-    """An error as it is sent; `problem` where what is said of it was changed."""
+    """An error as a response; `problem` if its description was changed."""
     problem = problem_of(error, request_id) if problem is None else problem
     headers = dict(HEADERS)
     if isinstance(error, Unauthorized):
@@ -522,7 +524,7 @@ def _refuse(_request: Request, error: MunimentError, admitted: Admitted) -> Resp
 
 
 class _ByteBudget:
-    """Bytes that may be held at the same time: over all requests, and of one key half of that."""
+    """A limit on the bytes held at the same time: over all requests, and half of it for one key."""
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max, self._held = bytes_max, 0

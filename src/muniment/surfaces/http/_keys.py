@@ -1,10 +1,10 @@
-"""API keys: who may ask for what. Hashes alone, in a file apart from every store; or, for servers that share a store
-and no disk, in the store, as nobody's: no forget takes a key, no export has one.
+"""API keys and their permissions. Only hashes are stored, in a file apart from every store; or, for servers that share
+a store and no disk, in the store, without an owner: no forget deletes a key, no export contains one.
 
     mun_3f9c0a1b2c4d_Rw8…      key id (public, names the key in logs), secret (shown once, never stored)
 
-The secret has 256 random bits, so its SHA-256 cannot be guessed back and needs no slow hash. A key that is rotated has
-two secrets until the old one runs out.
+The secret has 256 random bits, so its SHA-256 cannot be guessed and needs no slow hash. A rotated key has two secrets
+until the old one expires.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ FORMAT = 1
 
 
 class Secret(Record):
-    """The hash of a secret, and until when it holds."""
+    """The hash of a secret, and its expiry."""
 
     hash: NonEmpty
     created_at: str
@@ -62,12 +62,12 @@ class Secret(Record):
 
 
 class Key(Record):
-    """A key as it is kept."""
+    """A stored key."""
 
     key_id: NonEmpty
     name: str
     tenant: IdText
-    """`*` is every tenant."""
+    """`*` means every tenant."""
     user: Absent[IdText] = None
     """The one user it is for."""
     access: Literal["read", "write", "admin"]
@@ -80,21 +80,21 @@ class Key(Record):
     secrets: Items[Secret]
 
     def public_fields(self) -> dict[str, object]:
-        """Everything but the hashes."""
+        """All fields except the hashes."""
         plain = self.to_wire()
         plain["secrets"] = [{key: each[key] for key in each if key != "hash"} for each in plain["secrets"]]
         return plain
 
 
 class Made(Record):
-    """A key that was made, and the one time its token is shown."""
+    """A new key, with its token, which is shown only once."""
 
     key: Key
     token: str
 
 
 class KeyRing(ABC):
-    """The keys of a server, wherever they lie."""
+    """The keys of a server, wherever they are stored."""
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         self._now = now
@@ -102,20 +102,20 @@ class KeyRing(ABC):
     @property
     @abstractmethod
     def place(self) -> str:
-        """Where they lie, in words."""
+        """The storage place, in words."""
 
     @abstractmethod
     def _loaded(self) -> dict[str, Key]:
-        """The keys as they stand, by their ids."""
+        """The current keys, by their ids."""
 
     @abstractmethod
     def _changing(self) -> AbstractContextManager[dict[str, Key]]:
-        """The keys, to be changed by one at a time; kept whole or not at all."""
+        """The keys, to be changed by one caller at a time; saved atomically."""
 
-    # -- asking ---------------------------------------------------------------------------------------
+    # -- finding --------------------------------------------------------------------------------------
 
     def find(self, token: str) -> Key | None:
-        """The key of a token, where it holds. Takes the same steps for a token that does not."""
+        """The key of a token, if valid. Takes the same steps for an invalid token."""
         return self._matching(self._loaded(), token)
 
     def _matching(self, keys: dict[str, Key], token: str) -> Key | None:
@@ -170,7 +170,7 @@ class KeyRing(ABC):
         return Made(key=key, token=f"mun_{key_id}_{secret}")
 
     def rotate(self, key_id: str, overlap: timedelta) -> Made:
-        """A new secret for a key; the ones it has hold for the overlap, and no longer than they would have."""
+        """Make a new secret for a key; its current secrets stay valid for the overlap, and no longer than before."""
         secret, now = secrets.token_urlsafe(32), self._now()
         end = format_instant(now + overlap)
         with self._changing() as keys:
@@ -194,7 +194,7 @@ class KeyRing(ABC):
 
 
 class KeyFile(KeyRing):
-    """Keys in a file. Read again whenever that has changed, so that a revocation holds at once."""
+    """Keys in a file, read again whenever it has changed, so that a revocation takes effect at once."""
 
     def __init__(self, path: str | os.PathLike[str], now: Callable[[], datetime]) -> None:
         super().__init__(now)
@@ -221,7 +221,7 @@ class KeyFile(KeyRing):
 
     @contextmanager
     def _changing(self) -> Iterator[dict[str, Key]]:
-        """The keys, to be changed by one at a time; written whole or not at all, for their owner alone."""
+        """The keys, to be changed by one caller at a time; written atomically, readable only by their owner."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         held = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -238,7 +238,7 @@ def _hashed(secret: str, now: datetime) -> dict[str, str]:
 
 
 def _find_key(keys: dict[str, Key], key_id: str) -> Key:
-    """The key of this id; an error where there is none."""
+    """The key of this id; raises if there is none."""
     if key_id not in keys:
         raise NotFound(f"no key {key_id!r:.40}", path="$.key_id", hint="`muniment store keys list` names them")
     return keys[key_id]
@@ -267,7 +267,7 @@ def _write(path: Path, keys: dict[str, Key]) -> None:
 
 
 def lifetime(text: str, path: str) -> timedelta:
-    """`90d`, `12h`, `30m` or `45s`."""
+    """Parse `90d`, `12h`, `30m` or `45s`."""
     read = re.fullmatch(r"(\d{1,6})([dhms])", text)
     if read is None:
         raise InvalidInput(f"{text!r:.40} is no length of time", path=path, hint="such as 90d, 12h, 30m or 45s")
@@ -279,13 +279,13 @@ def lifetime(text: str, path: str) -> timedelta:
 
 
 IN_THE_STORE = "store"
-"""The setting `keys` that means the store."""
+"""The value of the setting `keys` that means the store."""
 FRESH_S = 1.0
-"""For so long, what was read of the keys is taken for what stands."""
+"""Seconds for which keys read from the store count as current."""
 
 
 class StoredKeys(KeyRing):
-    """Keys in a store. Looked at again when what was read is a second old; read again where one of them changed."""
+    """Keys in a store. Checked again when the last read is a second old; read again if one of them changed."""
 
     def __init__(
         self, engine: Engine, now: Callable[[], datetime], clock_s: Callable[[], float] = time.monotonic
@@ -303,11 +303,11 @@ class StoredKeys(KeyRing):
 
     @property
     def age_s(self) -> float:
-        """How long ago the keys were looked at."""
+        """Seconds since the keys were last checked."""
         return self._clock_s() - self._read_s
 
     def refresh(self) -> None:
-        """Look whether a key changed. Waits for the store: not for the event loop."""
+        """Check whether a key changed. Blocks on the store: not for the event loop."""
         with self._lock:
             started_s = self._clock_s()
             number, rows = self._engine.read(SERVER, self._changed)
@@ -326,12 +326,12 @@ class StoredKeys(KeyRing):
         return self._keys
 
     def held(self, token: str) -> Key | None:
-        """The key of a token by what was read last; whoever asks sees to it that that is fresh."""
+        """The key of a token, from the last read; the caller makes sure that it is fresh."""
         return self._matching(self._keys, token)
 
     @contextmanager
     def _changing(self) -> Iterator[dict[str, Key]]:
-        """Changed beside the store and written at once; refused where somebody else changed a key meanwhile."""
+        """Change the keys in a copy and write it at once; refused if another process changed a key meanwhile."""
         self.refresh()
         keys, number = dict(self._keys), self._number
         yield keys
@@ -355,9 +355,9 @@ def _newest(reader: Reader) -> int:
 
 
 def are_stored(named: str, *, is_shared: bool) -> bool:
-    """Do the keys lie in the store? Where they are said to; else where servers share it and there is no file.
+    """True if the keys are kept in the store: as set, or if servers share the store and there is no file.
 
-    `is_shared` says that the store is a server's own, which others on other machines may serve too.
+    `is_shared` is true for a store on a database server, which other machines may use too.
     """
     if named == IN_THE_STORE:
         return True
@@ -365,7 +365,7 @@ def are_stored(named: str, *, is_shared: bool) -> bool:
 
 
 def open_keys(named: str, engine: Engine, now: Callable[[], datetime]) -> KeyRing:
-    """The keys of a server over this store, by the setting `keys`."""
+    """Open the keys of a server over this store, by the setting `keys`."""
     if are_stored(named, is_shared=engine.is_walled_by_the_server):
         return StoredKeys(engine, now)
     return KeyFile(named, now)

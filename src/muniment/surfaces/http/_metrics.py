@@ -1,7 +1,7 @@
-"""`/metrics`: what the processes of a server count, and the page that Prometheus reads.
+"""`/metrics`: counters of a server's processes, on a page for Prometheus.
 
-The page is for callers from a network that the setting names, and for keys that keep the whole server. A process counts
-in cells of memory; where there are several workers they lie in files that all of them map, and each sums them up.
+The page is for callers from a network that the setting names, and for keys that administer the whole server. A process
+counts in memory cells; with several workers these are in files that all of them map, and each sums them up.
 """
 
 from __future__ import annotations
@@ -80,13 +80,13 @@ _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
 class MetricsPage:
-    """An ASGI application behind the guard, which is asked for the key of those that are not near."""
+    """An ASGI application behind the guard, which requires a key from remote callers."""
 
     def __init__(self, metrics: Metrics, setting: str, guard: Guard) -> None:
         self._metrics, self._guard, self._is_off = metrics, guard, setting.strip() == "off"
         self._networks = networks_of(setting)
         self._thread = ThreadPoolExecutor(1, "muniment-metrics")
-        """Reading the files of other workers, and waiting for a first look at the store, hold up no request."""
+        """Runs file reads and the wait for the first store check, so that they block no request."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._let_in(Request(scope))
@@ -94,7 +94,7 @@ class MetricsPage:
         await Response(body, 200, _HEADERS, MEDIA_TYPE)(scope, receive, send)
 
     def close(self) -> None:
-        """Wait for who is being answered."""
+        """Wait for responses in progress."""
         self._thread.shutdown(wait=True)
 
     async def _let_in(self, request: Request) -> None:
@@ -125,14 +125,14 @@ class MetricsPage:
 
 
 GONE, FAILED = 499, 500
-"""What is counted of a request whose caller went away, and of one that nobody foresaw."""
+"""The statuses counted for a caller that disconnected, and for an unexpected error."""
 _PUBLISHED_S = 1.0
 _CELLS_OF_TIMES = len(BUCKETS_S) + 2
 _OTHER = "other"
 
 
 class Metrics:
-    """What one process has counted. An observer of requests, in front of the one it is given, if any."""
+    """The counts of one process. An observer of requests, in front of another one, if given."""
 
     def __init__(self, memory: Memory, works: Works, inner: Observer | None, workers_dir: Path | None) -> None:
         self._memory, self._works, self._inner = memory, works, inner
@@ -156,7 +156,7 @@ class Metrics:
         self._publishing: threading.Thread | None = None
 
     def start(self) -> None:
-        """Where there are other workers: put down once a second what only this one knows."""
+        """With other workers, publish this process's own state once a second."""
         if self._files is not None and self._publishing is None:
             self._publishing = threading.Thread(target=self._publish_on, name="muniment-publish", daemon=True)
             self._publishing.start()
@@ -177,7 +177,7 @@ class Metrics:
         self.cells.numbers[self._in_flight] += 1
 
     def end(self, method: str, route: str, status: int, seconds: float | None, code: str | None) -> None:
-        """Count a request that is over; without seconds, how long it took says nothing."""
+        """Count a finished request; without seconds, its duration is not meaningful."""
         numbers = self.cells.numbers
         numbers[self._in_flight] -= 1
         places = self._routes.get((method, route, status)) or self._new_route(method, route, status)
@@ -193,10 +193,10 @@ class Metrics:
                 numbers[self._limited] += 1
 
     def _new_route(self, method: str, route: str, status: int) -> tuple[int, int]:
-        """The cells of requests of a kind that was not seen before."""
+        """The cells of a new kind of request."""
         named = method if method in METHODS else _OTHER
         if named != method:
-            # not kept under the word that was sent: there are any number of those
+            # not cached under the sent method: there may be any number of those
             return self._routes.get((named, route, status)) or self._new_route(named, route, status)
         times = next((at for (m, r, _), (_, at) in self._routes.items() if (m, r) == (named, route)), None)
         if times is None:
@@ -213,13 +213,13 @@ class Metrics:
     # -- the page -------------------------------------------------------------------------------------
 
     def page(self) -> bytes:
-        """All that is known, as Prometheus reads it."""
+        """The page in Prometheus's format."""
         self.publish()
         others, alive = ([], 0) if self._files is None else self._files.others()
         return written([*added([self.cells.counted(), others]), *self._of_the_server(alive + 1)])
 
     def publish(self) -> None:
-        """Put down how this process stands."""
+        """Publish the state of this process."""
         numbers = self.cells.numbers
         for at, value in zip(self._process, process_state(), strict=True):
             numbers[at] = value
@@ -237,7 +237,7 @@ class Metrics:
             self.publish()
 
     def _standing(self) -> Counter[str]:
-        """How many long operations stand how; none where the store cannot be asked, which is told beside it."""
+        """The number of long operations by status; empty if the store cannot be read, which is reported separately."""
         with suppress(MunimentError):
             return Counter(work.status for work in self._works.list())
         return Counter()
@@ -269,7 +269,7 @@ class Metrics:
 
 
 class _Request:
-    """One request while it is answered."""
+    """One request in progress."""
 
     __slots__ = ("_inner", "_is_over", "_method", "_metrics", "_span")
 
@@ -301,14 +301,14 @@ class _Request:
             self._inner.__exit__(kind, error, traceback)
 
 
-# -- as Prometheus reads it ---------------------------------------------------------------------------
+# -- Prometheus format --------------------------------------------------------------------------------
 
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def added(parts: Iterable[Iterable[Counted]]) -> list[Counted]:
-    """The same sets of labels of several processes, added up."""
+    """Add up equal label sets of several processes."""
     sums: dict[tuple[str, tuple[str, ...]], tuple[float, ...]] = {}
     for part in parts:
         for name, labels, numbers in part:
@@ -319,7 +319,7 @@ def added(parts: Iterable[Iterable[Counted]]) -> list[Counted]:
 
 
 def written(kept: Iterable[Counted]) -> bytes:
-    """The page: every family that has a number, in one order, each with its help and type."""
+    """The page: every family that has a number, in a fixed order, each with its help and type."""
     by_name: dict[str, list[Counted]] = {}
     for each in kept:
         by_name.setdefault(each.name, []).append(each)
@@ -370,14 +370,16 @@ def _number(value: float) -> str:
 
 
 class Family(NamedTuple):
-    """One figure, or one for each set of labels."""
+    """One metric, or one for each set of labels."""
 
     name: str
     kind: Literal["counter", "gauge", "histogram"]
     help: str
     labels: tuple[str, ...] = ()
     of: Literal["process", "server"] = "server"
-    """Whether each worker counts its own, and the page has the sum; or whoever answers knows it for all of them."""
+    """`process` if each worker counts its own and the page has the sum; `server` if any worker knows it for all of
+    them.
+    """
 
 
 FAMILIES: tuple[Family, ...] = (
@@ -451,7 +453,7 @@ FAMILIES: tuple[Family, ...] = (
     Family("process_open_fds", "gauge", "Open file descriptors of the server's processes.", (), "process"),
     Family("process_start_time_seconds", "gauge", "When the process that answers was started."),
 )
-"""In the order in which the page tells them."""
+"""The metric families in page order."""
 
 _BY_NAME = {each.name: each for each in FAMILIES}
 
@@ -464,7 +466,7 @@ def family(name: str) -> Family:
 
 
 CELLS_MAX = 1 << 15
-"""A set of labels takes one cell, or one for each bucket: some thousands in all, by what labels can be."""
+"""A set of labels takes one cell, or one for each bucket: some thousands in all, given the possible labels."""
 _BYTES = 8
 LABELS, NUMBERS = ".labels", ".numbers"
 
@@ -478,10 +480,12 @@ class Counted(NamedTuple):
 
 
 class Cells:
-    """The cells of this process. One thread adds to a number; any may take new ones, or read."""
+    """The cells of this process. One thread increments a number; any may allocate new ones, or read."""
 
     def __init__(self, place: Path | None = None) -> None:
-        """`place` is the name of the two files without their endings; without one, the numbers are this process's."""
+        """`place` is the name of the two files without their suffixes; without it, the numbers are private to this
+        process.
+        """
         self._lines: list[tuple[str, tuple[str, ...], int, int]] = []
         self._used = 0
         self._lock = threading.Lock()
@@ -491,14 +495,14 @@ class Cells:
         if place is not None:
             self._labels = place.with_name(place.name + LABELS).open("ab", buffering=0)
             file = os.open(place.with_name(place.name + NUMBERS), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-            fcntl.flock(file, fcntl.LOCK_EX)  # until this process ends, however it ends
+            fcntl.flock(file, fcntl.LOCK_EX)  # until this process ends, in any way
             os.ftruncate(file, _BYTES * CELLS_MAX)
-            self._mapped = mmap.mmap(file, _BYTES * CELLS_MAX)  # which keeps the file open, and so its lock
+            self._mapped = mmap.mmap(file, _BYTES * CELLS_MAX)  # keeps the file open, and so its lock
             os.close(file)
             self.numbers = memoryview(self._mapped).cast("d")
 
     def take(self, name: str, labels: tuple[str, ...] = (), count: int = 1) -> int | None:
-        """The place of the first of `count` new cells; None where there are no more."""
+        """Allocate `count` new cells and return the first; None if there are no more."""
         with self._lock:
             if self._used + count > CELLS_MAX:
                 return None
@@ -510,7 +514,7 @@ class Cells:
             return at
 
     def close(self) -> None:
-        """Let go of the files, which stay: from here on this process counts as ended."""
+        """Release the files, which stay: from now on this process counts as ended."""
         if self._mapped is not None:
             shared, self.numbers = self.numbers, array("d", self.numbers)
             shared.release()
@@ -519,13 +523,13 @@ class Cells:
             self._mapped = self._labels = None
 
     def counted(self) -> Iterator[Counted]:
-        """All that was counted."""
+        """Yield all counts."""
         for name, labels, at, count in tuple(self._lines):
             yield Counted(name, labels, tuple(self.numbers[at : at + count]))
 
 
 def read_counted(place: Path) -> list[Counted]:
-    """What another process has counted so far."""
+    """The counts of another process so far."""
     numbers = memoryview(place.with_name(place.name + NUMBERS).read_bytes()).cast("d")
     found = []
     for line in place.with_name(place.name + LABELS).read_bytes().split(b"\n")[:-1]:
@@ -535,7 +539,7 @@ def read_counted(place: Path) -> list[Counted]:
 
 
 def is_alive(place: Path) -> bool:
-    """Does the process of these files still run? It holds a lock that the system takes back when it ends."""
+    """True if the process of these files is running. It holds a lock that the system releases when it ends."""
     file = os.open(place.with_name(place.name + NUMBERS), os.O_RDONLY)
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -553,11 +557,11 @@ _PREFIX = "metrics-"
 _ENDED = "metrics.ended"
 _LOCK = "metrics.lock"
 VARIABLE = "MUNIMENT_WORKERS_DIR"
-"""Where the workers of one server keep what they share of themselves; set by whoever starts them."""
+"""The folder that the workers of one server share; set by the process that starts them."""
 
 
 def workers_dir(environ: Mapping[str, str] | None = None) -> Path | None:
-    """The folder of this server's workers; None where this process is all of the server."""
+    """The folder of this server's workers; None if this process is the whole server."""
     named = (os.environ if environ is None else environ).get(VARIABLE, "")
     return Path(named) if named else None
 
@@ -573,7 +577,7 @@ class WorkerFiles:
             self.cells = Cells(self._place)
 
     def others(self) -> tuple[list[Counted], int]:
-        """What the other workers, and those that ended, have counted; and how many others are alive."""
+        """The counts of the other workers, including ended ones, and the number of others alive."""
         with self._locked(fcntl.LOCK_SH):
             ended, folded = self._ended()
             parts, alive = [ended], 0
@@ -591,7 +595,7 @@ class WorkerFiles:
         return sorted(place for place in found if place.with_name(place.name + LABELS).exists())
 
     def _ended(self) -> tuple[list[Counted], frozenset[str]]:
-        """What workers counted that have ended, and those whose files may still lie there although they are in it."""
+        """The counts of ended workers, and the names of their files, which may still exist although already counted."""
         try:
             said = json.loads((self._folder / _ENDED).read_bytes())
         except FileNotFoundError:
@@ -625,7 +629,7 @@ class WorkerFiles:
 
 
 def _lasts(kept: Counted) -> bool:
-    """Does it stay counted when its process is gone?"""
+    """True if the metric stays counted after its process ends."""
     return family(kept.name).kind != "gauge"
 
 
@@ -633,7 +637,7 @@ def _lasts(kept: Counted) -> bool:
 
 
 STARTED_S = time.time()
-"""When this was loaded, which is when the server was."""
+"""The time this module was loaded, and so the server started."""
 _PROC = Path("/proc/self")
 
 
@@ -644,7 +648,7 @@ class ProcessState(NamedTuple):
 
 
 def process_state() -> ProcessState:
-    """As it stands. Where there is no /proc, memory is the most that it ever was, and open files are not known (0)."""
+    """The process's current state. Without /proc, memory is its peak, and open files are unknown (0)."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     cpu_s = used.ru_utime + used.ru_stime
     if not _PROC.is_dir():
@@ -659,13 +663,13 @@ def process_state() -> ProcessState:
 EVERY_S = 15.0
 REST = 9
 _WAIT_S = 2.0
-"""How long whoever asks for the first time waits for the first look."""
+"""Seconds that the first caller waits for the first check."""
 _SILENT_S = 10.0
-"""A store that has not said who its tenants are for so long does not answer."""
+"""A store that has not listed its tenants within this time counts as not answering."""
 
 
 class Look(NamedTuple):
-    """The store at one moment."""
+    """The store's state at one moment."""
 
     at_s: float
     up: bool
@@ -681,7 +685,7 @@ class _Turns(NamedTuple):
 
 
 def look_at(ctx: Context, tenants: Sequence[str], now_s: float) -> Look:
-    """Ask the store, which answered already who its tenants are."""
+    """Read the store's state, after it listed its tenants."""
     sizes = ctx.engine.sizes()
     embedder = ctx.embedder
     due = lag = 0
@@ -701,7 +705,7 @@ def _lag(reader: Reader, embedder: str) -> int:
 
 
 class StoreLooks:
-    """The last look, taken again in the background when somebody asks and it is old. Thread-safe."""
+    """The last state, refreshed in the background on demand. Thread-safe."""
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
@@ -712,7 +716,7 @@ class StoreLooks:
         self._looking: threading.Thread | None = None
 
     def latest(self) -> Look | None:
-        """What was last seen; None where the first look takes long."""
+        """The last known state; None if the first check is slow."""
         with self._lock:
             looking = self._looking
             if looking is None and time.monotonic() >= self._due_s:
@@ -728,7 +732,7 @@ class StoreLooks:
             return self._last
 
     def close(self) -> None:
-        """Wait for a look that is under way."""
+        """Wait for a check in progress."""
         with self._lock:
             looking = self._looking
         if looking is not None:

@@ -1,8 +1,8 @@
-"""The OTLP receiver: `POST /v1/traces`, `/v1/logs` and `/v1/metrics`, where an exporter sends by itself.
+"""The OTLP receiver: `POST /v1/traces`, `/v1/logs` and `/v1/metrics`, the addresses used by exporters.
 
-What is sent here is read by the operation `ingest_otel` of a tenant or of a user: this module finds which, reads the
-body as OTLP has it (protobuf or JSON, compressed or not), and answers as OTLP asks. Whose it is, is never decided by
-what is sent alone: the key decides the tenant, and a key for one user writes for that user.
+The operation `ingest_otel` of a tenant or of a user reads the data; this module chooses which, decodes the OTLP body
+(protobuf or JSON, compressed or not), and answers in OTLP's form. The data alone never decides the owner: the key
+decides the tenant, and a key for one user writes for that user.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ _RPC_CODES = {400: 3, 401: 16, 403: 7, 404: 5, 409: 10, 413: 8, 415: 3, 429: 8, 
 
 
 class _Kept(NamedTuple):
-    """What an exporter is told of what it sent."""
+    """The response to an exporter."""
 
     rejected: int = 0
     message: str = ""
 
 
 def signal_of(method: str, segments: tuple[str, ...]) -> OtlpSignal | None:
-    """Which signal is sent to this address; None where it is no address of OTLP."""
+    """The signal of this address; None if it is not an OTLP address."""
     signal = _SIGNALS.get(segments[1]) if len(segments) == 2 and segments[0] == "v1" else None
     if signal is not None and method != "POST":
         raise WrongMethod(f"{method:.20} is not taken there", details={"allowed": ["POST"]})
@@ -59,12 +59,14 @@ def signal_of(method: str, segments: tuple[str, ...]) -> OtlpSignal | None:
 
 
 def is_address(path: str) -> bool:
-    """Whether an exporter sends to this path, and reads answers as OTLP has them."""
+    """True if exporters use this path, and expect OTLP responses."""
     return path.removeprefix("/v1/") in _SIGNALS
 
 
 def address_of(request: Request, caller: Caller) -> tuple[str, ...]:
-    """The address of the operation that takes it: of the user that the key or a header names, else of the tenant."""
+    """The address of the operation that takes the data: of the user that the key or a header names, else of the
+    tenant.
+    """
     tenant, user = request.headers.get("muniment-tenant", ""), request.headers.get("muniment-user", "")
     if caller.tenant not in ("*", tenant) and tenant:
         raise Forbidden("the key is for another tenant", path="$.headers.muniment-tenant")
@@ -76,14 +78,14 @@ def address_of(request: Request, caller: Caller) -> tuple[str, ...]:
 
 
 def arguments_of(data: bytes, signal: OtlpSignal, address: tuple[str, ...], settings: ServerSettings) -> dict[str, Any]:
-    """What the operation is called with; of whom a span speaks is said by the attributes of the settings."""
+    """The operation's arguments; the attributes in the settings identify a span's user."""
     names = [name.strip() for name in settings.trace_user_attributes.split(",") if name.strip()]
     default = settings.trace_user if "users" not in address else ""
     return {"data": data, "signal": signal, "user_attributes": names, "default_user_id": default or None}
 
 
 async def read_body(request: Request, guard: Guard, bytes_max: int) -> bytes:
-    """The body, unpacked; neither what is sent nor what it unpacks to is over the limit."""
+    """Read and decompress the body; neither size may exceed the limit."""
     if _kind(request) not in (_PROTOBUF, _JSON):
         raise UnsupportedMedia(f"OTLP is sent as {_PROTOBUF} or {_JSON}")
     coding = request.headers.get("content-encoding", "identity").strip().lower() or "identity"
@@ -114,7 +116,7 @@ def _kind(request: Request) -> str:
 
 
 def accepted(request: Request, signal: OtlpSignal, report: bytes | None, headers: Mapping[str, str]) -> Response:
-    """What was kept; as a partial success where some was not."""
+    """The response for accepted data; a partial success if some was rejected."""
     kept = _Kept(0, "metrics are not kept here") if report is None else _kept(signal, parse_json(report))
     name = _REJECTED[signal][1]
     if _kind(request) == _JSON:
@@ -132,12 +134,12 @@ def _kept(signal: OtlpSignal, report: Mapping[str, Any]) -> _Kept:
 
 
 def refused(request: Request, response: Response) -> Response:
-    """A refusal as OTLP has it: the same status and headers, what is wrong as a `google.rpc.Status`."""
+    """A refusal in OTLP's form: the same status and headers, with the error as a `google.rpc.Status`."""
     problem = parse_json(bytes(response.body))
     said = problem.get("message") or problem.get("detail") or problem.get("title") or ""
     words = [str(problem.get("code", "")), str(said), str(problem.get("path") or ""), str(problem.get("hint") or "")]
     message = " | ".join(word for word in words if word)
-    status = 400 if response.status_code == 422 else response.status_code  # the one that OTLP has for what is malformed
+    status = 400 if response.status_code == 422 else response.status_code  # OTLP's status for malformed data
     code = _RPC_CODES.get(status, 13 if status >= 500 else 3)
     headers = {
         name: value for name, value in response.headers.items() if name not in ("content-length", "content-type")

@@ -76,7 +76,7 @@ from muniment.surfaces.processes.restarting import asked_again, restartable
 __all__ = ["Gateway", "Plain", "ServerStatus", "create_app"]
 
 _WITHOUT_KEY = (b"/v1/health", b"/v1/ready")
-"""Addresses of the API that a load balancer asks."""
+"""Addresses of the API used by load balancers."""
 
 
 def create_app(
@@ -86,10 +86,10 @@ def create_app(
     beside: Mapping[str, Callable[[Guard], Mount]] | None = None,
     lifespans: Sequence[AbstractAsyncContextManager[object]] = (),
 ) -> Starlette:
-    """The ASGI application over a store. One that is opened here is closed here.
+    """Create the ASGI application over a store. A store opened here is closed here.
 
-    `beside` makes applications by the path they answer at, such as `/mcp`, or `/` for the inspector, each for the guard
-    in front of it; `lifespans` are entered when the server starts, for those of them that need it.
+    `beside` maps paths such as `/mcp`, or `/` for the inspector, to functions that make an application for the guard in
+    front of it; `lifespans` are entered at startup, for those that need it.
     """
     settings = settings or ServerSettings()
     memory = store if isinstance(store, Memory) else open_memory(store)
@@ -146,7 +146,7 @@ def create_app(
 
 
 def _upkeep(memory: Memory, settings: ServerSettings) -> UpkeepWatch | None:
-    """What is done beside requests, where the settings name something."""
+    """The server's background upkeep, if the settings name any."""
     if not settings.upkeep_kinds:
         return None
     return UpkeepWatch(
@@ -159,8 +159,8 @@ def _telemetry(settings: ServerSettings) -> Observer | None:
 
 
 def _choose(mounts: Mapping[str, Mount], api: Mount, scope: Scope) -> Mount:
-    """The application that answers, by the first part of the path: the API below /v1, or one beside it. The API refuses
-    what belongs to none.
+    """The application for the first part of the path: the API below /v1, or one next to it. The API refuses any other
+    path.
     """
     path = scope["path"]
     first = f"/{path.split('/')[1]}" if path.startswith("/") else "/"
@@ -170,7 +170,7 @@ def _choose(mounts: Mapping[str, Mount], api: Mount, scope: Scope) -> Mount:
 
 
 async def _defect(request: Request, error: Exception) -> Response:
-    """What nobody foresaw: told without a word of what was inside, and logged with all of it."""
+    """The response to an unexpected error: it reveals nothing internal; the log has the details."""
     admitted = request.scope.get("state", {}).get("admitted")
     request_id = admitted.request_id if admitted else "-"
     LOGGER.error("defect", exc_info=error, extra={"said": {"request_id": request_id}})
@@ -196,7 +196,7 @@ class Gateway:
         self._replies = Replies(ctx.engine, ctx.clock, ctx.ids)
         self.lanes = Lanes(limits_of(settings))
         self.guard: Guard
-        """What stands before it, told by the application."""
+        """The guard in front, set by the application."""
         self.live = Live(
             ctx.engine,
             lambda given: self.guard.holder(given),
@@ -205,7 +205,7 @@ class Gateway:
         )
 
     def close(self) -> None:
-        """Wait for what is under way."""
+        """Wait for work in progress."""
         self.live.close()
         self.lanes.close()
         self._status.close()
@@ -219,7 +219,7 @@ class Gateway:
             await departure.close()
 
     def refuse(self, request: Request, error: MunimentError, admitted: Admitted) -> Response:
-        """The answer to a request that is refused or failed, here or in front of this application."""
+        """The answer to a request that was refused or failed, here or in front of this application."""
         is_condition = isinstance(error, StaleState) and "if-match" in request.headers
         problem = problem_of(error, admitted.request_id, 412 if is_condition else None)
         response = problem_response(
@@ -227,10 +227,10 @@ class Gateway:
         )
         return otlp.refused(request, response) if otlp.is_address(request.scope["path"]) else response
 
-    # -- letting in -----------------------------------------------------------------------------------
+    # -- dispatch -------------------------------------------------------------------------------------
 
     async def _respond(self, request: Request, admitted: Admitted, departure: Departure) -> Response:
-        """Find what is asked for and carry it out."""
+        """Find the requested operation and carry it out."""
         segments = segments_of(request.scope.get("raw_path") or request.scope["path"].encode())
         page = self._status.page(request.method, segments)
         if page is not None:
@@ -259,7 +259,7 @@ class Gateway:
     async def _take_traces(
         self, request: Request, signal: otlp.OtlpSignal, caller: Caller, departure: Departure
     ) -> Response:
-        """What an exporter sends by itself, as the operation that takes traces."""
+        """Pass an exporter's data to the operation that ingests traces."""
         settings = self._settings
         address = otlp.address_of(request, caller)
         found = self._router.find("POST", address)
@@ -276,16 +276,16 @@ class Gateway:
         return otlp.accepted(request, signal, bytes(answer.body), HEADERS)
 
     def _hidden_from(self, caller: Caller | None) -> tuple[tuple[str, str], ...]:
-        """Where the store and its files lie, for those who are not told."""
+        """The paths of the store and its files that are hidden from this caller."""
         is_told = caller is not None and caller.keeps_the_server
         return () if is_told else places_of(self._memory.info.location, self._research_dir)
 
-    # -- reading what is asked ------------------------------------------------------------------------
+    # -- reading requests -----------------------------------------------------------------------------
 
     async def _admit(
         self, request: Request, found: MatchedRoute, caller: Caller
     ) -> tuple[AdmittedRequest, Path | None]:
-        """Read the arguments of a request and check them; answers the file its body was spooled to as well, if any."""
+        """Read and check a request's arguments; also returns the file its body was spooled to, if any."""
         operation = found.route.operation
         query = query_arguments(found.route, request.query_params.multi_items())
         own, spooled = query["own"], None
@@ -313,7 +313,7 @@ class Gateway:
     def _keyed(
         self, request: Request, found: MatchedRoute, own: dict[str, Any], run: dict[str, Any]
     ) -> tuple[KeyedRequest | None, dict[str, Any]]:
-        """What an Idempotency-Key makes of the request."""
+        """Apply an Idempotency-Key to the request."""
         key = request.headers.get("idempotency-key")
         operation = found.route.operation
         if key is None:
@@ -357,7 +357,7 @@ class Gateway:
         return respond(answer)
 
     def _begin(self, asked: AdmittedRequest, forget_spooled: Callable[[], None]) -> Response:
-        """Long work, beside the requests."""
+        """Start long work in the background."""
         found = asked.found
         spooled = asked.own.get(found.route.operation.body or "")
 
@@ -371,7 +371,7 @@ class Gateway:
                 forget_spooled()
 
         operation = found.route.operation
-        outlives = operation.call == "import_"  # which clears kept answers itself, and answers no content
+        outlives = operation.call == "import_"  # it clears kept answers itself, and its own holds no content
         work = self._works.start(operation.id, found.names, call, restartable(asked), outlives=outlives)
         where = "/v1" + "".join(f"/{kind}s/{quote(found.names[f'{kind}_id'], safe='')}" for kind in _scope_of(found))
         headers = HEADERS | {
@@ -381,7 +381,7 @@ class Gateway:
         return Response(work.to_bytes(), 202, headers, "application/json")
 
     def begun_again(self, plain: JsonObject) -> Begin:
-        """What is done of a work whose process ended, made of what was asked."""
+        """The rest of a work whose process ended, rebuilt from its request."""
         asked = asked_again(plain, self._research_dir)
         return partial(plain_result, self._memory, self._works, asked)
 
@@ -406,7 +406,7 @@ def _is_async(request: Request, asked: AdmittedRequest) -> bool:
 
 
 def _with_keys(call: str, own: dict[str, Any], key: str) -> dict[str, Any]:
-    """The key as the ledger's own: for many events, one key each."""
+    """The key in the ledger's own form: for many events, one key each."""
     if call != "observe_many":
         given = own.get("idempotency_key", key)
         if given != key:
@@ -443,11 +443,11 @@ class Plain(NamedTuple):
 
 
 STORE_SECONDS_MAX = 5.0
-"""A store that takes longer to say who its tenants are does not answer."""
+"""A store that takes longer to list its tenants counts as not answering."""
 
 
 class ServerStatus:
-    """Alive: the process answers. Ready: the store answers too, requests get through, and nobody has begun to close."""
+    """Alive: the process answers. Ready: the store answers too, requests get through, and it is not shutting down."""
 
     def __init__(
         self,
@@ -459,7 +459,7 @@ class ServerStatus:
         self._memory = memory
         self._wait_seconds_max = wait_seconds_max
         self.queue: Callable[[], Mapping[Lane, LaneCounts]] = dict
-        """The lanes of requests; told by the gateway."""
+        """The lanes of requests; set by the gateway."""
         self._pages: dict[tuple[str, ...], Plain | Callable[[], Plain]] = {
             ("v1", "health"): Plain(200, "application/json", b'{"status":"ok"}'),
             ("v1", "ready"): self._ready,
@@ -468,21 +468,21 @@ class ServerStatus:
         }
         self.is_closing = False
         self._thread = ThreadPoolExecutor(1, "muniment-status")
-        """For those who ask whether the server is ready: they wait behind nobody else."""
+        """A separate thread for readiness checks, so that they wait behind nothing else."""
         self._documents: dict[Callable[[], Plain], asyncio.Future[Plain]] = {}
 
     def close(self) -> None:
         self._thread.shutdown(wait=True)
 
     def page(self, method: str, segments: tuple[str, ...]) -> Plain | Callable[[], Plain] | None:
-        """What answers at that address, or the answer where nothing has to be asked; None where it is none of these."""
+        """The handler of that address, or the answer if no work is needed; None for other addresses."""
         page = self._pages.get(segments)
         if page is not None and method not in ("GET", "HEAD"):
             raise WrongMethod(f"{method:.20} is not taken there", details={"allowed": ["GET", "HEAD"]})
         return page
 
     async def answer(self, page: Plain | Callable[[], Plain]) -> Plain:
-        """The page. A store that does not answer is not waited for. A document is made once, in a thread of its own."""
+        """The page's answer. An unresponsive store is not waited for. A document is made once, in a separate thread."""
         if isinstance(page, Plain):
             return page
         if page != self._ready:

@@ -1,4 +1,4 @@
-"""Answers in zstd or gzip, for callers that take them. Small answers and streams of events go out as they are."""
+"""Responses in zstd or gzip, for callers that accept them. Small responses and streams of events are not compressed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 try:
     import zstandard
-except ImportError:  # gzip is always there
+except ImportError:  # gzip is always available
     zstandard = None  # type: ignore[assignment]
 
 __all__ = ["Compressed", "choose_encoding"]
@@ -52,7 +52,7 @@ _ENCODERS: dict[str, Callable[[], _Encoder]] = ({"zstd": _Zstd} if zstandard is 
 
 
 def choose_encoding(accepted: str) -> str | None:
-    """The encoding to answer in, by what the caller prefers and then by what is smallest; None for none."""
+    """The encoding to use, by the caller's preference and then by size; None for none."""
     if not accepted:
         return None
     weights: dict[str, float] = {}
@@ -86,7 +86,7 @@ class Compressed:
 
 
 class _Sender:
-    """Holds back how the answer starts until its first part says whether it is worth encoding."""
+    """Holds back the start of a response until its first part shows whether to compress."""
 
     def __init__(self, send: Send, encoding: str) -> None:
         self._send, self._encoding = send, encoding

@@ -1,9 +1,9 @@
-"""Changes as they come, for whoever keeps a stream open: one watch on the store for all streams of this process.
+"""Live changes for open streams: one watch on the store for all streams of this process.
 
-Whoever is sent the progress of long work has a seat here as well: a stream ends with the key it was opened with.
-A few times a second, while there is a stream at all, the store is asked for its mark. Where it moved, whoever wrote,
-each user that is watched is looked at once, for all streams of that user. A stream that takes nothing for a while holds
-nobody up: it leaves the watch, and when it reads again it catches up from where it was.
+Streams of the progress of long work are registered here as well: a stream ends with the key it was opened with. While
+there is a stream, the store's mark is read a few times a second. If it moved, each watched user is checked once, for
+all streams of that user. A slow stream delays no other: it leaves the watch, and when it reads again it catches up from
+its position.
 """
 
 from __future__ import annotations
@@ -34,32 +34,34 @@ __all__ = ["Live", "Stream"]
 
 POLL_S = 0.2
 REST = 9
-"""How much longer than a look at the store took, the next one is put off: looking takes a tenth of the time at most."""
+"""The least pause between store checks, as a multiple of a check's duration: checking takes at most a tenth of the
+time.
+"""
 HEARTBEAT_S = 15.0
 WAITING_MAX = 16
-"""Changes that wait for a stream, at most; beyond them it has to catch up by itself."""
+"""The most changes queued for a stream; beyond them it has to catch up by itself."""
 _RETRY_MS = 1000
 _GRACE_S = 2.0
-"""Seconds for which a stream that has ended may still send what it is at."""
+"""Seconds for which an ended stream may finish sending."""
 
 T = TypeVar("T")
 
 
 class _Look(NamedTuple):
-    """What one look at the store found: where things stand, and what changed."""
+    """The result of one check: the current position, and the changes."""
 
     at: Standpoint
     changes: Changes
 
 
 class Stream:
-    """Somebody who is sent events, for as long as their key holds."""
+    """A receiver of events, for as long as its key is valid."""
 
     def __init__(self, caller: Caller, authorization: str | None) -> None:
         self.caller, self.authorization = caller, authorization
         self.is_over = False
         self.outlasts = False
-        """Does it go on while the server closes?"""
+        """True if it continues while the server closes."""
         self.on_end: Callable[[], None] = _nothing
         self.moved = asyncio.Event()
 
@@ -71,7 +73,7 @@ class Stream:
         self.on_end()
 
     async def wait(self, seconds: float) -> bool:
-        """Until something has moved; False where nothing did in that time."""
+        """Wait until something has changed; False if nothing did in that time."""
         try:
             await asyncio.wait_for(self.moved.wait(), seconds)
         except TimeoutError:
@@ -80,18 +82,18 @@ class Stream:
 
 
 class _Follower(Stream):
-    """Somebody who keeps up with a user's changes."""
+    """A stream of one user's changes."""
 
     def __init__(self, who: Who, position: str | None, caller: Caller, authorization: str | None) -> None:
         super().__init__(caller, authorization)
         self.who, self.position = who, position
         self.at: Standpoint | None = None
-        """What was sent; None before there was anything."""
+        """The position sent so far; None before the first."""
         self.is_joined = False
         self._waiting: deque[_Look] = deque()
 
     def tell(self, seen: _Look) -> bool:
-        """Hand over what was seen; False where too much waits already, and all of it is dropped."""
+        """Queue a result; False if the queue is full, and all of it is dropped."""
         self.is_joined = len(self._waiting) < WAITING_MAX
         if self.is_joined:
             self._waiting.append(seen)
@@ -101,7 +103,7 @@ class _Follower(Stream):
         return self.is_joined
 
     async def take(self, seconds: float) -> _Look | None:
-        """The next that was seen; None where there is none, or none any more."""
+        """The next queued result; None if there is none."""
         if not self._waiting and self.is_joined and not self.is_over:
             self.moved.clear()
             if not await self.wait(seconds):
@@ -110,19 +112,19 @@ class _Follower(Stream):
 
 
 def _nothing() -> None:
-    """What follows from the end of a stream that is not being sent."""
+    """Do nothing at the end of a stream that is not being sent."""
 
 
 @dataclass(slots=True)
 class _Watch:
-    """A user who is watched, and by whom."""
+    """A watched user, and the user's streams."""
 
     at: Standpoint
     streams: set[_Follower] = field(default_factory=set)
 
 
 class Live:
-    """The streams of one process. All but the looking itself happens on the event loop."""
+    """The streams of one process. Everything but the checks runs on the event loop."""
 
     def __init__(
         self, engine: Engine, holds: Callable[[str | None], Caller | None], *, streams_max: int, per_key_max: int
@@ -140,7 +142,7 @@ class Live:
     async def open(
         self, who: Who, position: str | None, caller: Caller, authorization: str | None, headers: Mapping[str, str]
     ) -> StreamingResponse:
-        """A stream that has begun: what is wrong with what was asked has been said."""
+        """Open a stream; errors in the request were already raised."""
         stream = _Follower(who, position, caller, authorization)
         self._seat(stream)
         is_open = False
@@ -156,7 +158,7 @@ class Live:
     async def follow(
         self, works: Works, work_of: Callable[[], Work], stream: Stream, headers: Mapping[str, str]
     ) -> StreamingResponse:
-        """A stream of the progress of one work, until that is finished."""
+        """Open a stream of the progress of one work, until that is finished."""
         operation_id = (await self._in_thread(work_of)).operation_id
         stream.outlasts = works.is_own(operation_id)
         self._seat(stream)
@@ -179,7 +181,7 @@ class Live:
         return len(self._streams)
 
     def end(self) -> None:
-        """Nobody is told of changes any more. Who follows a work of this process is: the server waits for it."""
+        """End the streams of changes. Streams of this process's own work continue: the server waits for it."""
         self.is_closing = True
         for stream in tuple(self._streams):
             if not stream.outlasts:
@@ -245,7 +247,7 @@ class Live:
                 yield b": still here\n\n"
 
     async def _catch_up(self, stream: _Follower) -> Changes:
-        """What the stream has not been sent; once that is all there is, it joins the watch at that very moment."""
+        """Fetch the changes a stream has not been sent; once it has them all, it joins the watch in the same step."""
         async with self._lock():
             watch = self._watches.get(stream.who)
             own, theirs = await self._in_thread(partial(self._looked, stream, None if watch is None else watch.at))
@@ -259,7 +261,7 @@ class Live:
             return own.changes
 
     def _looked(self, stream: _Follower, watched: Standpoint | None) -> tuple[_Look, _Look | None]:
-        """At one moment: beyond what the stream was sent, and beyond what its user's watch has seen."""
+        """At one moment: the changes beyond the stream's position, and beyond its user's watch."""
         who = stream.who
 
         def work(reader: Reader) -> tuple[_Look, _Look | None]:
@@ -278,7 +280,7 @@ class Live:
                 started_s = time.monotonic()
                 await self._tell_all()
                 await asyncio.sleep(max(POLL_S, REST * (time.monotonic() - started_s)))
-        finally:  # whatever ends the watch, no stream stays open that is told nothing
+        finally:  # however the watch ends, no silent stream stays open
             for stream in tuple(self._streams):
                 stream.end()
 
@@ -293,14 +295,14 @@ class Live:
             LOGGER.warning("changes cannot be seen", extra={"said": error.to_dict()})
 
     def _end_the_refused(self) -> None:
-        """Whoever has a key that no longer holds is told nothing more."""
+        """End the streams whose key is no longer valid."""
         held = {stream.authorization: self._holds(stream.authorization) for stream in self._streams}
         for stream in tuple(self._streams):
             if held[stream.authorization] != stream.caller:
                 stream.end()
 
     async def _look_around(self) -> bool:
-        """Tell the streams what was committed; is there more?"""
+        """Send the streams new commits; returns whether there are more."""
         async with self._lock():
             watched = {who: watch.at for who, watch in self._watches.items()}
             self._mark, seen = await self._in_thread(partial(self._look_at, watched))
@@ -309,7 +311,7 @@ class Live:
             return any(each.changes.more for each in seen.values())
 
     def _look_at(self, watched: Mapping[Who, Standpoint]) -> tuple[str, dict[Who, _Look]]:
-        mark = self._engine.mark()  # before the looking: what is committed meanwhile moves it again
+        mark = self._engine.mark()  # before the check: later commits move it again
         if mark == self._mark:
             return mark, {}
         return mark, {
@@ -327,7 +329,7 @@ class Live:
                 del self._watches[who]
 
     def _lock(self) -> asyncio.Lock:
-        """One look at a time, from the question to what follows from it."""
+        """Allow one check at a time, including its consequences."""
         if self._turn is None:
             self._turn = asyncio.Lock()
         return self._turn
@@ -346,7 +348,7 @@ def _event(changes: Changes) -> bytes:
 
 
 async def _progress(stream: Stream, work_of: Callable[[], Awaitable[Work]]) -> AsyncIterator[bytes]:
-    """A work each time it has moved. One of another process is looked at again and again."""
+    """Yield a work each time it changes. One of another process is polled."""
     before: Work | None = None
     quiet_s = 0.0
     while not stream.is_over:
@@ -365,7 +367,7 @@ async def _progress(stream: Stream, work_of: Callable[[], Awaitable[Work]]) -> A
 
 
 class _Streaming(StreamingResponse):
-    """A stream of events that is left, however it ends, and is broken off where nobody takes its end."""
+    """A stream of events that cleans up however it ends, and is aborted if its end is not read."""
 
     def __init__(
         self, events: AsyncIterator[bytes], headers: Mapping[str, str], stream: Stream, leave: Callable[[Stream], None]

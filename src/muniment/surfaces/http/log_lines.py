@@ -1,6 +1,6 @@
-"""Every line that a server writes into its log, in words: what it means, which fields it has, what to do.
+"""Every line that a server logs: its meaning, its fields, and the operator's response.
 
-A test holds this against the calls of the source, and `docs/reference/logs.md` is made from it.
+A test compares this with the calls in the source, and `docs/reference/logs.md` is made from it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ COMMON = {
     "`psycopg.pool` for connections to PostgreSQL that were not made",
     "message": "one of the messages below, word for word, or what the web server or the driver says",
 }
-"""Fields of every line."""
+"""The fields of every line."""
 ERROR = ("code", "message", "hint", "path", "details")
-"""Fields of an error of muniment's, as far as it has them."""
+"""The fields of an error of muniment's, if it has them."""
 
 
 class LogLine(NamedTuple):

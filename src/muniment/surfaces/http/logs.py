@@ -1,5 +1,6 @@
-"""Structured logs with the standard library alone: one JSON object a line. They hold no content: neither bodies nor
-queries nor names of users, but the template of the address, who asked by the key's id, and what came of it."""
+"""Structured logs with the standard library alone: one JSON object a line. They hold no content: no bodies, queries or
+user names, but the template of the address, the key's id, and the result.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ _written = json.JSONEncoder(ensure_ascii=False, default=str).encode
 
 
 class JsonFormatter(logging.Formatter):
-    """What was logged as one JSON object; `extra={"said": {…}}` is part of it."""
+    """Formats a log record as one JSON object, including `extra={"said": {…}}`."""
 
     def format(self, record: logging.LogRecord) -> str:
         fields: dict[str, Any] = {
@@ -36,7 +37,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def configure_logs(level: str = "INFO") -> None:
-    """Send the server's logs, uvicorn's, and what connections to PostgreSQL meet, to stderr as JSON lines."""
+    """Send the logs of the server, of uvicorn and of PostgreSQL connections to stderr as JSON lines."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter())
     for name in ("muniment", "uvicorn", "uvicorn.error"):
@@ -44,7 +45,7 @@ def configure_logs(level: str = "INFO") -> None:
         logger.handlers = [handler] if name != "uvicorn.error" else []
         logger.setLevel(level)
         logger.propagate = name == "uvicorn.error"
-    connections = logging.getLogger("psycopg.pool")  # its own lines have line ends in them
+    connections = logging.getLogger("psycopg.pool")  # its own lines contain line breaks
     connections.handlers, connections.propagate = [handler], False
     connections.setLevel(logging.WARNING)
     access = logging.getLogger("uvicorn.access")
@@ -52,7 +53,7 @@ def configure_logs(level: str = "INFO") -> None:
 
 
 def log_request(request: Request, admitted: Admitted, code: str | None, seconds: float) -> None:
-    """Log a request that is over."""
+    """Log a finished request."""
     LOGGER.log(level_of(admitted), "request", extra={"said": line_of(request, admitted, code, seconds)})
 
 
@@ -62,7 +63,7 @@ def level_of(admitted: Admitted) -> int:
 
 
 def line_of(request: Request, admitted: Admitted, code: str | None, seconds: float) -> dict[str, Any]:
-    """The fields of a request's line: no content, no query, no name of a user."""
+    """The fields of a request's line: no content, no query, no user name."""
     return {
         "request_id": admitted.request_id,
         "method": request.method,

@@ -1,9 +1,8 @@
-"""A store on a port: uvicorn around the application, until it is told to stop; what is under way is finished first.
+"""A store on a port: uvicorn around the application, until it is stopped; work in progress finishes first.
 
-uvicorn alone would hold whatever it is sent before anybody asks who sends it: here heads are bounded in bytes and in
-time, and requests sent behind one another are read only as those before them are answered. The certificate is read
-again at SIGHUP: connections that are open go on with the one they began with, and a file that is no certificate, or not
-that of the key, changes nothing.
+uvicorn alone would buffer everything it is sent before authentication: here heads are bounded in bytes and in time, and
+pipelined requests are read only as those before them are answered. The certificate is read again at SIGHUP: open
+connections keep the one they began with, and a file that is no certificate, or does not match the key, changes nothing.
 """
 
 from __future__ import annotations
@@ -44,12 +43,12 @@ __all__ = [
 
 
 def first_key(keys: KeyRing) -> str | None:
-    """Make the first key, for everything, where there is none; answers its token, which is shown this one time."""
+    """Make the first key, with full access, if there is none; returns its token, which is shown only once."""
     return None if keys.list() else keys.create("first", tenant="*", access="admin").token
 
 
 def warnings_of(settings: ServerSettings) -> list[str]:
-    """What the operator should know of a server that is about to start."""
+    """Warnings for the operator of a server that is about to start."""
     warnings = []
     if not settings.asks_for_keys:
         where = f"{settings.host}:{settings.port}"
@@ -65,10 +64,9 @@ def warnings_of(settings: ServerSettings) -> list[str]:
 def make_server(
     memory: Memory, settings: ServerSettings, *, on_start: Callable[[], None] | None = None, **others: Any
 ) -> uvicorn.Server:
-    """The server, ready to `run()`. A signal to stop lets requests and long work that are under way finish.
+    """The server, ready to `run()`. On a stop signal, requests and long work in progress finish.
 
-    `on_start` is called once it takes requests. `others` is what stands beside the API: `beside` and `lifespans` of
-    `create_app`.
+    `on_start` is called once it accepts requests. `others` are passed to `create_app`: `beside` and `lifespans`.
     """
     from muniment.surfaces.http.app import create_app
 
@@ -82,7 +80,9 @@ def make_server(
     app = create_app(memory, settings, **others)
 
     class Server(uvicorn.Server):
-        """Reads its certificate again at SIGHUP. Ends the streams first: they would be waited for like any request."""
+        """A server that reads its certificate again at SIGHUP. It ends streams first, since it would wait for them like
+        any request.
+        """
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
@@ -105,7 +105,7 @@ def make_server(
         timeout_graceful_shutdown=settings.shutdown_seconds,
         http=protocol_for(settings.body_seconds_max),
         ws="none",
-        proxy_headers=False,  # who guesses at keys is told by the connection, not by a header
+        proxy_headers=False,  # key guessing is tracked by connection, not by a header
         **tls,
     )
     return Server(config)
@@ -115,16 +115,19 @@ def make_server(
 
 
 HEAD_BYTES_MAX = 64 << 10
-"""Looked at whenever something comes and the head is not whole yet; what came at once may be somewhat longer."""
+"""Checked whenever data arrives and the head is incomplete; one that arrives in a single piece may be somewhat
+longer.
+"""
 _PIECE_BYTES = 1 << 10
-"""Parsed at once, beside the rest of a body: the requests of one piece are the most that can queue. One of 18 bytes
-takes kilobytes there."""
+"""The bytes parsed at once: the requests of one piece are the most that can queue. One of 18 bytes takes kilobytes
+there.
+"""
 _UNREAD_BYTES_MAX = 64 << 10
-"""Unparsed bytes beyond which a connection is not read; below it, a caller that hangs up is noticed."""
+"""Unparsed bytes beyond which a connection is not read; below it, a disconnect is noticed."""
 
 
 class _Flow(FlowControl):
-    """Does not resume reading, whoever asks for it, while the connection has too much unparsed."""
+    """Keeps reading paused, whoever resumes it, while the connection has too much unparsed."""
 
     is_full = False
 
@@ -134,8 +137,8 @@ class _Flow(FlowControl):
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """uvicorn's own, which would wait for a head for ever, hold whatever it is sent of one, and queue as many requests
-    as arrive before the first is answered.
+    """uvicorn's protocol with bounds: the original would wait for a head forever, buffer all of it, and queue as many
+    requests as arrive before the first is answered.
     """
 
     seconds_max: float = 60.0
@@ -157,7 +160,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._wait_no_longer()
         self._unparsed.clear()
         super().connection_lost(exc)
-        if self._running is not None:  # uvicorn tells the request that came last alone
+        if self._running is not None:  # uvicorn notifies only the latest request
             self._running.disconnected = True
             self._running.message_event.set()
 
@@ -193,7 +196,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._parse()
 
     def _parse(self) -> None:
-        """Parse what has come, as long as no request waits for the one before it."""
+        """Parse the received data, as long as no request waits for an earlier one."""
         while self._unparsed and not self.pipeline and not self.transport.is_closing():
             size = max(_PIECE_BYTES, self._body_bytes_left)
             piece = bytes(self._unparsed[:size])
@@ -203,7 +206,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._unparsed.clear()
             return
         if self._unparsed:
-            self._wait_no_longer()  # for a head of which more is here
+            self._wait_no_longer()  # for a head, more of which has arrived
         was_full, self._flow.is_full = self._flow.is_full, len(self._unparsed) > _UNREAD_BYTES_MAX
         if self._flow.is_full:
             self._flow.pause_reading()
@@ -211,7 +214,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._flow.resume_reading()
 
     def _parse_piece(self, piece: bytes) -> None:
-        if self._is_in_head:  # else it begins with what belongs to the request before
+        if self._is_in_head:  # else it begins with the rest of the previous request
             self._head_bytes += len(piece)
         super().data_received(piece)
         if self._is_in_head and not self.transport.is_closing():
@@ -238,7 +241,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
 
 def protocol_for(seconds_max: float) -> type[BoundedProtocol]:
-    """The protocol of a server whose callers have so long."""
+    """The protocol of a server with this time limit for heads."""
     return type("Bounded", (BoundedProtocol,), {"seconds_max": float(seconds_max)})
 
 
@@ -246,26 +249,27 @@ def protocol_for(seconds_max: float) -> type[BoundedProtocol]:
 
 
 def watch_reload(settings: ServerSettings, context: ssl.SSLContext | None) -> None:
-    """Have SIGHUP read the certificate again, for as long as the event loop runs. Without TLS it does nothing, where it
-    would have ended the process."""
+    """Have SIGHUP read the certificate again while the event loop runs. Without TLS, SIGHUP is ignored instead of
+    ending the process.
+    """
     if hasattr(signal, "SIGHUP"):
         loop = asyncio.get_running_loop()
         try:
             loop.add_signal_handler(signal.SIGHUP, reload_certificate, settings, context)
-        except (RuntimeError, ValueError):  # a loop beside the main thread, as in tests: it hears no signals
+        except (RuntimeError, ValueError):  # a loop outside the main thread, as in tests: it gets no signals
             LOGGER.debug("signals are not heard here: the certificate is read once")
 
 
 def reload_certificate(settings: ServerSettings, context: ssl.SSLContext | None) -> bool:
-    """Read the files again; whether the new certificate is now shown to whoever connects."""
+    """Read the files again; returns whether new connections now get the new certificate."""
     if context is None:
         LOGGER.info("told to read again: there is no certificate")
         return False
     try:
-        tried = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)  # else a wrong file would leave half of it in the one in use
+        tried = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)  # else a wrong file would leave the one in use half changed
         tried.load_cert_chain(settings.tls_cert, settings.tls_key)
         context.load_cert_chain(settings.tls_cert, settings.tls_key)
-    except OSError as error:  # which those of ssl are
+    except OSError as error:  # includes those of ssl
         LOGGER.error("the certificate was not read again", extra={"said": {"reason": type(error).__name__}})
         return False
     LOGGER.info("the certificate was read again")

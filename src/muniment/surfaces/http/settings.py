@@ -1,8 +1,8 @@
-"""What a server is told: where it listens, who may ask, how much.
+"""Settings of a server: where it listens, who may call it, and its limits.
 
     MUNIMENT_HOST, MUNIMENT_PORT, MUNIMENT_AUTH, MUNIMENT_KEYS, MUNIMENT_TLS_CERT, MUNIMENT_TLS_KEY, …
 
-or the same names in the `[server]` table of `muniment.toml`; arguments come first, as everywhere.
+or the same names in the `[server]` table of `muniment.toml`; arguments take precedence, as everywhere.
 """
 
 from __future__ import annotations
@@ -25,77 +25,82 @@ KEYS_FILE = "muniment.keys.json"
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """The defaults suit one machine; everything that bounds a request is here."""
+    """The defaults suit one machine; every limit on a request is here."""
 
     host: str = "127.0.0.1"
     """The address it listens on."""
     port: int = 8765
-    """0 is any that is free."""
+    """The port; 0 is any free one."""
     auth: str = "auto"
-    """on asks for keys, as `muniment serve` does unless it is given something else; off lets in everyone who can reach
-    the port; auto, the default of an application made in Python, is off where only this machine can reach it."""
+    """on requires keys, the default of `muniment serve`; off admits everyone who can reach the port; auto, the default
+    of an application made in Python, is off if only this machine can reach it.
+    """
     keys: str = KEYS_FILE
-    """The file of the keys: hashes alone, for its owner alone. `store` keeps them in the store, and so does PostgreSQL
-    where no file is named and this one is not there."""
+    """The file of the keys: hashes only, readable only by their owner. `store` keeps them in the store, the default for
+    PostgreSQL if no file is named and this one does not exist.
+    """
     tls_cert: str = ""
     """A certificate (PEM); with its key the server speaks TLS."""
     tls_key: str = ""
     """The key of the certificate."""
     research_dir: str = "muniment-research"
-    """Where the files of research runs lie."""
+    """The folder for the files of research runs."""
     workers: int = 1
     """Processes that serve, on one socket."""
     threads: int = 2
-    """Quick requests of a process that are worked on at the same time; the others wait their turn."""
+    """Quick requests of a process that run at the same time; the others wait their turn."""
     long_threads: int = 1
-    """Long requests that are worked on beside them at the same time."""
+    """Long requests that run at the same time, in addition."""
     request_seconds_max: int = 30
-    """How long a request may take, waiting included, or a part of a long answer; unless its key says otherwise."""
+    """The time limit of a request, waiting included, or of a part of a long answer; unless its key says otherwise."""
     waiting_max: int = 2000
-    """Requests that wait for their turn."""
+    """The most requests waiting for their turn."""
     waiting_per_tenant_max: int = 200
-    """Of them, those of one tenant."""
+    """The most of these from one tenant."""
     body_bytes_max: int = 2 << 20
     """The largest body of a request, unless its key says otherwise."""
     bodies_bytes_max: int = 64 << 20
-    """Bodies of all requests that are held at the same time; those of one key take half of it."""
+    """Bytes of the bodies of all requests held at the same time; those of one key may take half of it."""
     import_bytes_max: int = 1 << 30
-    """The largest dump that is taken in, and what all dumps on their way in may take on the disk together."""
+    """The largest dump that can be imported, and the disk space of all dumps being imported."""
     requests_max: int = 4096
-    """Requests that are open at the same time, streams among them."""
+    """Requests open at the same time, including streams."""
     body_seconds_max: int = 60
-    """How long the head of a request, or the next part of its body, may keep us waiting; beyond it, a body has to come
-    at 16 KiB a second or more."""
+    """The most seconds to wait for a request's head, or for the next part of its body; after that, a body has to arrive
+    at 16 KiB a second or more.
+    """
     requests_per_minute: int = 6000
-    """Of one key, unless the key says otherwise."""
+    """The rate limit of one key, unless the key says otherwise."""
     guesses_per_minute: int = 30
     """Refused keys from one address before it has to wait."""
     streams_max: int = 512
-    """Streams of changes that are open at the same time."""
+    """Streams of changes open at the same time."""
     streams_per_key_max: int = 64
-    """Of them, those of one key."""
+    """The most of these of one key."""
     works_max: int = 4
     """Operations of a process that run at the same time."""
     lease_seconds: int = 10
-    """After so long without a sign of life of its process, an operation is taken up by another."""
+    """Seconds without a heartbeat of its process after which another process takes over an operation."""
     upkeep: str = ""
-    """What a process does beside its requests, shared with all others by leases in the store: some of `index`,
-    `scrub` and `extract`, with commas between them. Nothing unless it is set."""
+    """The background upkeep of a process, shared with all others by leases in the store: some of `index`, `scrub` and
+    `extract`, separated by commas. None by default.
+    """
     upkeep_seconds: int = 30
-    """How often it looks whether something waits."""
+    """Seconds between checks for pending upkeep."""
     shutdown_seconds: int = 30
-    """How long requests under way may take to end."""
+    """Seconds that requests in progress may take to end."""
     ready_wait_seconds_max: int = 10
-    """A server whose oldest waiting request has waited longer says that it is not ready."""
+    """A server whose oldest waiting request has waited longer reports that it is not ready."""
     metrics: str = "loopback"
-    """Who may read `/metrics` beside those with an admin key for every tenant: `loopback`, networks such as
-    `10.1.0.0/16` with commas between them, `open` (everybody), `key` (nobody else), `off` (nobody at all)."""
+    """Who may read `/metrics` besides those with an admin key for every tenant: `loopback`, networks such as
+    `10.1.0.0/16` separated by commas, `open` (everybody), `key` (nobody else), `off` (nobody at all).
+    """
     otel: str = "off"
-    """on tells OpenTelemetry of every request, and of what memory was asked."""
+    """on traces every request and memory operation with OpenTelemetry."""
     trace_user: str = ""
-    """Whose memory it is where a traced span, its key and its headers name nobody; nobody's unless it is set."""
+    """The user of a traced span if the span, its key and its headers name none; none by default."""
     trace_user_attributes: str = ",".join(USER_ATTRIBUTES)
-    """The attributes by which a traced span names its user; empty where spans are not to say."""
+    """The attributes that name a traced span's user; empty to ignore users in spans."""
 
     @property
     def asks_for_keys(self) -> bool:
@@ -103,7 +108,7 @@ class ServerSettings:
 
     @property
     def upkeep_kinds(self) -> tuple[UpkeepKind, ...]:
-        """What is done beside requests; an error where it names none."""
+        """The kinds of background upkeep; raises if the setting names none."""
         named = [each.strip() for each in self.upkeep.split(",") if each.strip()]
         try:
             return kinds_given(named) if named else ()
@@ -113,7 +118,7 @@ class ServerSettings:
 
 
 def is_loopback(host: str) -> bool:
-    """Can only this machine reach it?"""
+    """True if only this machine can reach the host."""
     if host in ("localhost", ""):
         return host == "localhost"
     try:
@@ -123,7 +128,7 @@ def is_loopback(host: str) -> bool:
 
 
 def load_server_settings(given: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> ServerSettings:
-    """Settle every setting of a server that is started by itself; `given` are arguments, None where not given."""
+    """Settle every setting of a standalone server; `given` are arguments, None if not given."""
     known = {each.name: type(each.default) for each in fields(ServerSettings)}
     said = {"auth": "on"} | settle_table("server", "MUNIMENT_", known, given, environ)
     settings = ServerSettings(**{name: _as(known[name], name, value) for name, value in said.items()})
@@ -175,7 +180,7 @@ _WORDS = {"loopback": _LOOPBACK, "open": _EVERYWHERE, "key": (), "off": ()}
 
 
 def networks_of(setting: str) -> tuple[Network, ...]:
-    """The networks that a setting names: `loopback`, `open`, addresses with the length of their prefix; or `key`."""
+    """The networks in a setting: `loopback`, `open`, addresses with the length of their prefix; or `key`."""
     named: list[str] = []
     for part in filter(None, (part.strip() for part in setting.split(","))):
         named += _WORDS.get(part, (part,))

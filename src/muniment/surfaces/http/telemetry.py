@@ -1,6 +1,6 @@
-"""OpenTelemetry, for those who turn it on: a span and three measures for each request, by the extra `otel`.
+"""OpenTelemetry, if enabled: a span and three metrics for each request, by the extra `otel`.
 
-Where the spans go is the business of the SDK, as its own environment variables say.
+The SDK decides where the spans go, by its own environment variables.
 """
 
 from __future__ import annotations
@@ -14,35 +14,35 @@ from muniment.core.outside.system import not_installed
 __all__ = ["BUCKETS_S", "METHODS", "Done", "NotObserved", "Observer", "otel_observer"]
 
 BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-"""Upper bounds of the latencies that are told apart."""
+"""Upper bounds of the latency buckets."""
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-"""Methods that are called by their name; a caller may send any other word as one."""
+"""Methods recorded by name; a caller may send any other word as one."""
 NO_ROUTE = "-"
-"""What the log calls the route of a request that has none."""
+"""The logged route of a request that has none."""
 _OTHER_METHOD = "_OTHER"
 
 
 class Done(NamedTuple):
-    """What came of a request."""
+    """The result of a request."""
 
     status: int
     seconds: float
     code: str | None = None
-    """Of the error, where it was refused or failed."""
+    """The code of the error, if it was refused or failed."""
     is_stream: bool = False
-    """Did it stay open for events? Then its seconds say nothing of how fast it was."""
+    """True if it stayed open for events, so that its duration is not a latency."""
 
 
 class Observer(Protocol):
-    """Sees each request."""
+    """Observes each request."""
 
     def request(self, method: str, headers: Mapping[str, str]) -> Any:
-        """A context manager around one request, whose value takes `end(route, done)`."""
+        """Return a context manager around one request, whose value takes `end(route, done)`."""
         ...
 
 
 class NotObserved:
-    """Sees requests and keeps nothing of them."""
+    """An observer that records nothing."""
 
     def request(self, _method: str, _headers: Mapping[str, str]) -> NotObserved:
         return self
@@ -51,14 +51,14 @@ class NotObserved:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """There is nothing to end."""
+        """End nothing."""
 
     def end(self, route: str, done: Done) -> None:
-        """There is nothing to count."""
+        """Record nothing."""
 
 
 class _Span:
-    """A request as OpenTelemetry sees it: by its route and what came of it, never by what was in it."""
+    """A request as recorded by OpenTelemetry: its route and result, never its content."""
 
     def __init__(self, observer: _Otel, held: Any, method: str) -> None:
         self._observer, self._held, self._method = observer, held, method
@@ -99,7 +99,7 @@ class _Span:
 
 
 class _Otel:
-    """Names are those of the semantic conventions for HTTP servers."""
+    """An observer with the names of the semantic conventions for HTTP servers."""
 
     def __init__(self, scheme: str) -> None:
         from opentelemetry import metrics, propagate, trace
@@ -125,7 +125,7 @@ class _Otel:
             context=self._extract(headers),
             kind=self._kind,
             attributes=self._scheme,
-            record_exception=False,  # what an exception says may be somebody's content
+            record_exception=False,  # an exception's text may be a user's content
             set_status_on_exception=False,
         )
         return _Span(self, held, method)

@@ -1,4 +1,4 @@
-"""The inspector beside the API, as `create_app(beside={"/": inspector})` takes it."""
+"""The inspector next to the API, as passed to `create_app(beside={"/": inspector})`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["inspector", "no_inspector"]
 
 
 def inspector(_guard: Guard, dist: Path = DIST) -> Mount:
-    """The page, without a key: it holds nothing, and the API asks for keys."""
+    """The page, served without a key: it holds no data, and the API asks for keys."""
     return _serving(load_files(dist))
 
 
 def no_inspector(_guard: Guard) -> Mount:
-    """What answers where the page would be: that there is none, and how to get it."""
+    """The response if the page is not built, with how to get it."""
     files = {"/": built_file("/", f"{no_page()}\n".encode(), "text/plain; charset=utf-8")}
     return _serving(files)
 

@@ -1,6 +1,6 @@
-"""A run as one HTML file that needs no server: the inspector's own page, with the answers it would ask for inside.
+"""A run as one HTML file that needs no server: the inspector's own page, with the API answers it needs inside.
 
-Scripts are let in by their hash alone, so nothing that was stored can become one, wherever the file is opened.
+Scripts are allowed only by their hash, so no stored text can become one, wherever the file is opened.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _UNSAFE_ONE = re.compile("[<>&\u2028\u2029]")
 
 
 def make_bundle(memory: Memory, run_id: str, tenant_id: str, dist: Path = DIST, *, link: str | None = None) -> bytes:
-    """The file for a run; it opens at the view that `link` names, and holds what that shows."""
+    """Make the file for a run; it opens at the view that `link` names, and holds that view's data."""
     from muniment.surfaces.inspector.recording import record_run
     from muniment.surfaces.inspector.views import read_link
 
@@ -66,7 +66,7 @@ def make_bundle(memory: Memory, run_id: str, tenant_id: str, dist: Path = DIST, 
 
 
 def bundle_page(bundle: dict[str, Any], script: str, style: str) -> bytes:
-    """The page. Within a JSON text `<`, `>` and `&` stand in strings alone, where they may be written as numbers."""
+    """The page. In JSON, `<`, `>` and `&` occur only in strings, where they may be written as escapes."""
     script = script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
     style = style.replace("</style", "<\\/style")
     policy = (

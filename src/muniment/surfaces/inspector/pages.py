@@ -1,6 +1,6 @@
-"""The built page as files: read once, served under a policy that runs no script but its own and shows it to no frame.
+"""The built page as files: read once, served under a policy that allows only its own script and no framing.
 
-There is no data in them. What the page shows it asks of the API, with the reader's key.
+The files hold no data. The page requests it from the API, with the reader's key.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HEADERS: Mapping[str, str] = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-"""On every file."""
+"""The headers of every file."""
 
 _MEDIA = {
     ".html": "text/html; charset=utf-8",
@@ -42,22 +42,22 @@ class BuiltFile(NamedTuple):
     media: str
     etag: str
     cache: str
-    """Files that are named by their content never change; the page that names them may."""
+    """Files named by their content never change; the page that names them may."""
 
 
 _CLONE = Path(__file__).parents[4] / "inspector" / "package.json"
-"""The source of the page, where this package lies in a clone."""
+"""The page's source, if this package is in a clone."""
 
 
 def not_built() -> str:
-    """What to do where the page is missing: a release has it built, a clone has its source."""
+    """How to get a missing page: a release has it built, a clone has its source."""
     if _CLONE.is_file():
         return "`make inspector` builds it, with Node.js 20 or newer; the wheel of a release has it"
     return "this installation was made without it: install the wheel of a release, or one that `make wheel` built"
 
 
 def no_page() -> str:
-    """One line in the place of the page: that this is muniment, and how to get its page."""
+    """One line in place of the page: this is muniment, and how to get its page."""
     return f"muniment serves here without its page: {not_built()}"
 
 
@@ -66,7 +66,7 @@ def is_built(dist: Path = DIST) -> bool:
 
 
 def built_file(address: str, body: bytes, media: str) -> BuiltFile:
-    """A file as it is served at an address."""
+    """The file served at an address."""
     etag = f'"{sha256(body).hexdigest()[:32]}"'
     return BuiltFile(body, media, etag, "no-cache" if address == "/" else _FOREVER)
 

@@ -1,6 +1,6 @@
-"""What the API answers to the questions of the page about one run: the content of a bundle.
+"""The API's answers to the page's requests about one run: the content of a bundle.
 
-A bundle is passed on, so it holds that run and what its packets were made from, nothing else of its user.
+A bundle is passed on, so it holds only that run and the sources of its packets, nothing else of its user.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ __all__ = ["record_run"]
 
 Answers = dict[str, Any]
 PAIRS_MAX = 200
-"""Pairs of builds that are compared, at most."""
+"""The most pairs of builds compared."""
 PAIRS_BYTES_MAX = 3_000_000
-"""And what these may take of the file, about."""
+"""The approximate limit of their size in the file."""
 _NAMES_EVENTS = ("id", "evidence", "evidence_id", "chunk_id", "ref", "sources")
 _AS_IN_JAVASCRIPT = "!*'()"
-"""What `encodeURIComponent` leaves as it is and `quote` would not."""
+"""Characters that `encodeURIComponent` leaves unchanged and `quote` would not."""
 
 
 def record_run(memory: Memory, run: RunState, view: View | None = None) -> Answers:
-    """Answers by "GET /v1/…" or "POST /v1/… {…}": of the run, and what a view of its user asks for besides."""
+    """Answers by "GET /v1/…" or "POST /v1/… {…}": those of the run, and others that a view of its user needs."""
     with closing(Works(memory._ctx.engine, memory._ctx.clock, memory._ctx.ids, 1)) as works:
         recorder = _Recorder(memory, works, ("tenants", run.scope.tenant_id, "users", run.scope.user_id))
         recorder.keep(("runs",), {"items": [run.to_wire()]})
@@ -57,7 +57,7 @@ def record_run(memory: Memory, run: RunState, view: View | None = None) -> Answe
 
 
 class _Recorder:
-    """Asks as the page would ask, of the same code, and keeps what is answered."""
+    """Makes the page's requests to the same code, and records the answers."""
 
     def __init__(self, memory: Memory, works: Works, base: tuple[str, ...]) -> None:
         self._memory, self._works, self._base = memory, works, base
@@ -69,7 +69,7 @@ class _Recorder:
         self.answers[f"GET {self._path(parts)}{'?' if said else ''}{said}"] = answer
 
     def post(self, *parts: str, body: dict[str, Any]) -> Any:
-        """Ask with a body, which is part of what the answer is known by, as the page writes it."""
+        """Make a request with a body, which is part of its key, serialized as the page does."""
         found = self._router.find("POST", ("v1", *self._base, *parts))
         answer = self._answer(AdmittedRequest(found, body_arguments(found.route, body), {}, False, None, None, Path()))
         written = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
@@ -85,13 +85,13 @@ class _Recorder:
         return answer
 
     def all(self, *parts: str, wanted: Callable[[Any], bool] | None = None, **query: str) -> list[Any]:
-        """A whole list, or what is wanted of it, as one page."""
+        """Record a whole list, or the wanted items, as one page."""
         items = [each for each in self.listed(*parts, **query) if wanted is None or wanted(each)]
         self.keep(parts, {"items": items}, **query)
         return items
 
     def listed(self, *parts: str, **query: str) -> Iterator[Any]:
-        """A whole list, which is not kept."""
+        """A whole list, without recording it."""
         more: dict[str, str] = {"limit": str(PAGE_MAX)}
         while True:
             page = self._ask(parts, query | more)
@@ -112,10 +112,10 @@ class _Recorder:
 
 
 def _record_builds(recorder: _Recorder, run_id: str, view: View | None) -> list[Any]:
-    """The builds of the run, and those that the view names, and what they were made from; answers the pools."""
+    """Record the builds of the run and of the view, with their sources; returns the pools."""
     named = () if view is None else view.builds
     for build_id in named:
-        recorder.one("builds", build_id)  # one of somebody else's is refused
+        recorder.one("builds", build_id)  # another user's is refused
     listed = recorder.all("builds", wanted=lambda each: each["run_id"] == run_id or each["build_id"] in named)
     builds = [each["build_id"] for each in listed]
     pools = []
@@ -131,7 +131,7 @@ def _record_builds(recorder: _Recorder, run_id: str, view: View | None) -> list[
 
 
 def _pairs(builds: Sequence[str], named: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Pairs to compare: what the view shows, each with the one before it, then the rest, both ways round."""
+    """Pairs to compare: those the view shows, each with the one before it, then the rest, both ways round."""
     near = [*pairwise(named), *((before, after) for after, before in pairwise(builds))]
     every = chain(near, ((after, before) for before, after in near), product(builds, builds))
     seen: set[tuple[str, str]] = set()
@@ -144,7 +144,7 @@ def _pairs(builds: Sequence[str], named: Sequence[str]) -> Iterator[tuple[str, s
 
 
 def _record_preview(recorder: _Recorder, view: View | None) -> list[Any]:
-    """A packet that was composed to be looked at, where the view shows one."""
+    """Record a preview of a packet, if the view shows one."""
     if view is None or view.page != "whatif" or not view.ids:
         return []
     return [recorder.post("builds", view.ids[0], "preview", body=preview_body(view.query))]
@@ -158,7 +158,7 @@ def _record_snapshots(recorder: _Recorder, own: tuple[str, ...]) -> None:
 
 
 def _record_facts(recorder: _Recorder, events: set[str], pools: Iterable[Any]) -> None:
-    """Facts that the packets could choose, or that rest on what was said in the run."""
+    """Record facts that the packets could choose, or that rest on entries of the run."""
     shown = {each["fact"]["fact_id"] for pool in pools for each in pool["facts"]}
 
     def wanted(fact: Any) -> bool:
@@ -173,7 +173,7 @@ def _record_episodes(recorder: _Recorder, session_id: str, pools: Iterable[Any])
 
 
 def _record_events(recorder: _Recorder, events: Iterable[Any], citing: Iterable[Any]) -> None:
-    """The entries of the run, and those of other runs that something in the bundle rests on."""
+    """Record the entries of the run, and those of other runs that the bundle cites."""
     for entry in events:
         recorder.keep(("events", entry["id"]), entry)
     known = {entry["id"] for entry in events}
@@ -181,11 +181,11 @@ def _record_events(recorder: _Recorder, events: Iterable[Any], citing: Iterable[
         try:
             recorder.one("events", event_id)
         except MunimentError:
-            continue  # forgotten, or of a level above the user's: the page says that it is not here
+            continue  # forgotten, or above the user's level: the page shows it as missing
 
 
 def _named_in(value: Any, key: str = "") -> set[str]:
-    """What stands in the value where an event may be named; what is none is not found later."""
+    """Collect possible event ids of a value; false ones are simply not found later."""
     if isinstance(value, dict):
         return set().union(*(_named_in(each, name) for name, each in value.items()))
     if isinstance(value, list):
@@ -194,11 +194,11 @@ def _named_in(value: Any, key: str = "") -> set[str]:
 
 
 def _record_study(recorder: _Recorder, run_id: str) -> None:
-    """A research run whose files are there."""
+    """Record a research run if its files are available."""
     own = ("research", run_id)
     try:
         recorder.one(*own, "status")
         recorder.all(*own, "claims")
         recorder.all(*own, "sources")
     except MunimentError:
-        return  # its folder is elsewhere: the rest of the run is told all the same
+        return  # its folder is elsewhere: the rest of the run is still recorded

@@ -1,4 +1,4 @@
-"""A view of the page by its address: which builds it shows, and what it asks for besides.
+"""A view of the page by its address: the builds it shows, and the other data it needs.
 
 The address is the page's own (`inspector/src/route.ts`): `#/{tenant}/{user}/{page}/{ids…}?{query}`.
 """
@@ -19,7 +19,7 @@ _BUILD_PAGES = ("packet", "purposes", "diff", "whatif")
 
 
 class View(NamedTuple):
-    """Where a reader was."""
+    """A reader's location in the page."""
 
     page: str
     ids: tuple[str, ...]
@@ -28,13 +28,13 @@ class View(NamedTuple):
 
     @property
     def builds(self) -> tuple[str, ...]:
-        """The builds that it names."""
+        """The builds it names."""
         count = 2 if self.page == "diff" else 1
         return self.ids[:count] if self.page in _BUILD_PAGES else ()
 
 
 def read_link(link: str, run: RunState) -> View:
-    """A link to a view of the run's user, as the page has it in its address bar; one of somebody else's is refused."""
+    """Parse a link to a view of the run's user, as in the page's address bar; another user's is refused."""
     _, has_hash, address = link.partition("#")
     path, _, query = address.partition("?")
     parts = [unquote(part) for part in path.removeprefix("/").split("/")]
@@ -53,7 +53,9 @@ def _asked(query: str) -> str:
 
 
 def preview_body(query: dict[str, str]) -> dict[str, Any]:
-    """What the page sends for the settings of an address: the same names in the same order (`whatif.tsx`)."""
+    """The request body the page sends for the settings in an address: the same names in the same order
+    (`whatif.tsx`).
+    """
     body: dict[str, Any] = {}
     if query.get("purpose"):
         body["purpose"] = query["purpose"]

@@ -1,1 +1,1 @@
-"""MCP: six tools or more, resources and prompts over one fixed scope, for agents that a model drives."""
+"""MCP: six tools or more, resources and prompts over one fixed scope, for agents driven by a model."""

@@ -1,4 +1,4 @@
-"""Callers of the tools: the scope in the store that each was given, the run it writes to. Nothing reaches past it."""
+"""The tools' callers: the store scope of each, and the run it writes to. Nothing reaches past it."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 __all__ = ["CallerScope", "ToolCaller", "ToolCallers"]
 
 RUNS_MAX = 1000
-"""How many places have their run at hand; of more, those unused the longest begin a new one."""
+"""The most scopes with a cached run; beyond them, the longest unused begin a new one."""
 
 
 class CallerScope(NamedTuple):
-    """Whose memory, for which agent; session and run are minted where they are empty."""
+    """The user, agent, session and run of a caller; session and run are minted if empty."""
 
     tenant: str
     user: str
@@ -40,7 +40,7 @@ class CallerScope(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ToolCaller:
-    """What one request may see and do."""
+    """The scope and permissions of one request."""
 
     memory: Memory
     run: Run
@@ -60,21 +60,21 @@ class ToolCaller:
         return self.settings.writes == "on" and not self.reads_only
 
     def trust(self, role: Role, claimed: Trust | None = None) -> Trust:
-        """What words of this role count for when they are told here."""
+        """The trust of a role's words when they are recorded here."""
         most = [trust_of(role, None), cast("Trust", self.settings.trust)]
         return lowest_trust(most if claimed is None else [*most, claimed])
 
     def build(self, build_id: str) -> Build:
-        """A build of this user; another's does not exist."""
+        """A build of this user; other users' builds are not found."""
         check_own(self.memory._ctx, self.tenant, self.user, "build", build_id, "$.build_id")
         return self.memory.replay(build_id, tenant_id=self.tenant)
 
     def fact(self, fact_id: str) -> dict[str, Any]:
-        """A fact of this user as it stands; another's does not exist, nor does one of the agent or the tenant."""
+        """The current state of a fact of this user; other users' facts, the agent's and the tenant's are not found."""
         ctx = self.memory._ctx
         check_own(ctx, self.tenant, self.user, "fact", fact_id, "$.fact_id")
         item = ctx.engine.read(self.tenant, lambda reader: latest(reader, fact_id))
-        assert item is not None  # nothing takes a row away
+        assert item is not None  # rows are never deleted
         check_proofs(ctx, self.tenant, [item])
         return item.plain()
 
@@ -87,13 +87,13 @@ class ToolCaller:
         return said[:limit][::-1]
 
     def narrative(self, run_id: str, sequence: int | None) -> str:
-        """A run of this user, told in words."""
+        """The narrative of a run of this user."""
         check_own(self.memory._ctx, self.tenant, self.user, "run", run_id, "$.run_id")
         return self.memory.log.narrative(run_id, sequence, tenant_id=self.tenant)
 
 
 class ToolCallers:
-    """Hands them out. A scope keeps its run until the server ends or the run does."""
+    """Makes callers. A scope keeps its run until the server ends or the run does."""
 
     def __init__(self, memory: Memory, settings: McpSettings) -> None:
         self.memory, self.settings = memory, settings
@@ -110,7 +110,7 @@ class ToolCallers:
         return ToolCaller(self.memory, run, self.settings, reads_only)
 
     def leave(self, run: Run) -> None:
-        """The run has ended: who comes to its place next begins another, unless it was named."""
+        """Drop a run that has ended: the next caller of its scope begins another, unless the run was named."""
         with self._lock:
             for place in [each for each, held in self._runs.items() if held is run and not each.run]:
                 del self._runs[place]

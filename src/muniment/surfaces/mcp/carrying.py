@@ -1,7 +1,7 @@
-"""How the work of a request is carried out: in a thread, told of while it lasts, stopped when nobody wants it any more.
+"""Execution of a request's work: in a thread, with progress reports, stopped when the client cancels.
 
-A client that cancels is believed at once: what is not yet committed is never written (`core.limits`). Progress is
-the seconds that have passed, told each second to a client that asked for it, so that it knows to go on waiting.
+A cancellation takes effect at once: uncommitted work is never written (`core.limits`). Progress is the elapsed seconds,
+sent each second to a client that asked for it, so that it keeps waiting.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from muniment.errors import MunimentError, Stopped
 __all__ = ["Carry", "Ctx", "InThreads", "accompanied"]
 
 PROGRESS_S = 1.0
-"""How often a client is told that the work goes on."""
+"""Seconds between progress reports."""
 
 Ctx = ServerRequestContext[Any, Any]
 T = TypeVar("T")
 
 
 class Carry(Protocol):
-    """Carries the work of a request out in a thread, when it is its turn."""
+    """Runs the work of a request in a thread, when it is its turn."""
 
     async def __call__(self, ctx: Ctx, name: str, work: Callable[[], T]) -> T: ...
 
 
 class InThreads:
-    """So many at the same time, in the order they came: for a server of one caller."""
+    """A limited number of threads, in order of arrival: for a server of one caller."""
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
@@ -58,8 +58,8 @@ class InThreads:
 
 
 async def accompanied(ctx: Ctx, work: Callable[[], Awaitable[T]], stop: Callable[[], None] | None = None) -> T:
-    """What `work` answers. While it lasts, the client is told each second; where the client cancels, `stop` is called
-    and the work, which ends at its next look, is waited for.
+    """Return the result of `work`. Meanwhile the client gets progress each second; if it cancels, `stop` is called, and
+    the work, which ends at its next check, is awaited.
     """
     answered: list[T] = []
     failed: list[MunimentError | MCPError] = []
@@ -80,7 +80,7 @@ async def accompanied(ctx: Ctx, work: Callable[[], Awaitable[T]], stop: Callable
         group.start_soon(tell)
         try:
             answered.append(await work())
-        except (MunimentError, MCPError) as error:  # told by itself, and not as one of a group
+        except (MunimentError, MCPError) as error:  # raised directly, not in an exception group
             failed.append(error)
         group.cancel_scope.cancel()
     if failed:

@@ -1,4 +1,4 @@
-"""Completion: ids of this caller's own builds, events, facts, runs and sessions, newest first, as they are typed."""
+"""Completion: ids of this caller's own builds, events, facts, runs and sessions, newest first, by prefix."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 __all__ = ["complete"]
 
 VALUES_MAX = 100
-"""Of one answer; the protocol allows no more."""
+"""The most values of one answer; the protocol allows no more."""
 LOOKED_AT_MAX = 1_000
-"""How many of the newest are looked at."""
+"""The number of newest items checked."""
 
 
 def complete(
     tool_caller: ToolCaller, ref: PromptReference | ResourceTemplateReference, name: str, typed: str
 ) -> Completion:
-    """What begins with what was typed. An argument whose values nobody can list has none."""
+    """The values with the typed prefix. An argument with unlisted values has none."""
     if isinstance(ref, PromptReference):
         if ref.name not in PROMPTS:
             raise InvalidInput(
@@ -85,4 +85,4 @@ _LISTS: Mapping[str, Callable[[ToolCaller], Iterable[str]]] = {
     "run_id": _runs,
     "session_id": _sessions,
 }
-"""By the argument of a template or a prompt. No tenant, user or agent is among them: those are the server's."""
+"""By the argument of a template or a prompt. Tenant, user and agent are missing: the server sets those."""

@@ -1,4 +1,4 @@
-"""How much of something goes into an answer: a part of a long text, the first so many of a list. Pure."""
+"""Shortening of answers: a part of a long text, the first items of a list. Pure."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ R = TypeVar("R", bound=Record)
 
 _WORD = re.compile(r"\w+")
 _BEFORE = 80
-"""Characters that are shown before the first word that was asked for."""
+"""Characters shown before the first query word."""
 _SHORT = 3
-"""Words of so many letters or fewer say little of where to look."""
+"""Words of at most this many letters say little about where to look."""
 
 
 class Excerpt(NamedTuple):
-    """A part of a text, and where it stands in it."""
+    """A part of a text, and its position."""
 
     text: str
     start: int
@@ -30,9 +30,7 @@ class Excerpt(NamedTuple):
 
 
 def excerpt(text: str, query: str, chars_max: int) -> Excerpt:
-    """The text where it is short; else the part of that length that holds most of the words asked for, the first of
-    such parts.
-    """
+    """A short text unchanged; else the part of that length with the most query words, the first of several."""
     if len(text) <= chars_max:
         return Excerpt(text, 0, len(text))
     wanted = {word for word in _WORD.findall(query.casefold()) if len(word) > _SHORT}
@@ -42,7 +40,7 @@ def excerpt(text: str, query: str, chars_max: int) -> Excerpt:
 
 
 def _densest(text: str, wanted: set[str], width: int) -> int:
-    """Where the stretch of this width begins that holds most of the words; 0 where it holds none."""
+    """The start of the part of this width with the most query words; 0 if there are none."""
     inside: deque[tuple[int, str]] = deque()
     counts: Counter[str] = Counter()
     best, most = 0, 0
@@ -63,12 +61,12 @@ def _densest(text: str, wanted: set[str], width: int) -> int:
 
 
 def shortened(text: str, chars_max: int) -> str:
-    """The beginning of a text, with a sign where it was cut."""
+    """The beginning of a text, with an ellipsis if it was cut."""
     return text if len(text) <= chars_max else f"{text[: chars_max - 1]}…"
 
 
 def fitting(records: Sequence[R], chars_max: int) -> tuple[R, ...]:
-    """The first of them whose JSON is so long together; at least one, where there is any."""
+    """The first records that fit in this many characters of JSON; at least one, if there are any."""
     kept: list[R] = []
     left = chars_max
     for each in records:

@@ -1,4 +1,4 @@
-"""The six tools of every day: search, remember, context, record, forget, why. Each is what a caller's handles do."""
+"""The six everyday tools: search, remember, context, record, forget, why. Each calls the caller's handles."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
 __all__ = ["forget", "get_context", "record", "remember", "search_memory"]
 
 HIT_CHARS_MAX = 600
-"""Of one hit; the rest is read by its id."""
+"""The most characters of one hit; the rest is read by its id."""
 PART_CHARS_MAX = 8_000
-"""Of an entry that is read by its id, in one answer."""
+"""The most characters of an entry that is read by its id, in one answer."""
 SOURCES_MAX = 20
 _HITS_CHARS_MAX = ANSWER_CHARS_MAX - 500
-"""What the hits of an answer may take; the rest is for what is said around them."""
+"""The most characters of the hits in an answer; the rest is for the text around them."""
 
 
 # -- search -------------------------------------------------------------------------------------------
@@ -100,17 +100,17 @@ def _found_hit(hit: Hit, query: str) -> FoundHit:
 
 
 def _present(told: dict[str, Any]) -> dict[str, Any]:
-    """What is there to tell."""
+    """Leave out fields without a value."""
     return {name: value for name, value in told.items() if value is not None}
 
 
 def _read_on(tool_caller: ToolCaller, asked: SearchArguments) -> Found:
-    """One entry by its id, from a character on, as much of it as an answer holds."""
+    """Read one entry by its id, from a character on, as much as fits in an answer."""
     start = check_count(asked.start, 0, CHARS_MAX, "start")
     entry = tool_caller.run.ledger.get(str(asked.event_id))
     whole = tool_caller.run.ledger.content(entry.id)
     text = whole[start : start + PART_CHARS_MAX]
-    while len(canonical_text(text)) > _HITS_CHARS_MAX - HIT_CHARS_MAX:  # what JSON writes in more characters
+    while len(canonical_text(text)) > _HITS_CHARS_MAX - HIT_CHARS_MAX:  # JSON escapes make some texts longer
         text = text[: len(text) // 2]
     end = start + len(text)
     who = entry.speaker or entry.role
@@ -156,7 +156,7 @@ def remember(tool_caller: ToolCaller, asked: RememberArguments) -> Answered:
 
 
 def _sentence(asked: RememberArguments) -> str:
-    """What is recorded where a model gives no evidence: its own word for it."""
+    """The text recorded if a model gives no evidence: its own statement."""
     value = asked.value if isinstance(asked.value, str) else canonical_text(asked.value)
     return f"{asked.key}: {value}"
 

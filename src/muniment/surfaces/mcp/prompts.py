@@ -1,4 +1,4 @@
-"""Prompts: a question with the context that was composed for it, how to keep what was said, where a session stood."""
+"""Prompts: a question with its composed context, instructions to keep a statement, and the state of a session."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 __all__ = ["PROMPTS", "Offered", "get_prompt", "list_prompts"]
 
 LOOKED_AT_MAX = 1_000
-"""How many of the latest entries are looked at for an earlier session."""
+"""The number of latest entries checked for an earlier session."""
 
 
 class Offered(NamedTuple):
-    """A prompt as it is offered."""
+    """The definition of a prompt."""
 
     title: str
     description: str
     takes: type[Record]
     say: Callable[[ToolCaller, Any], str]
     access: Literal["read", "write"] = "write"
-    """One that composes a context writes it down."""
+    """The access it needs; one that composes a context also writes."""
 
     @property
     def arguments(self) -> Mapping[str, str]:
@@ -63,7 +63,7 @@ def _catch_up(tool_caller: ToolCaller, asked: CatchUpArguments) -> str:
 
 
 def _latest_session(tool_caller: ToolCaller) -> str | None:
-    """The session of the latest turn that was not said in this one."""
+    """The session of the latest turn that is not in this one."""
     entries = tool_caller.memory.ledger.entries(
         user_id=tool_caller.user, tenant_id=tool_caller.tenant, order="desc", limit=LOOKED_AT_MAX
     )

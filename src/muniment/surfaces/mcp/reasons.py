@@ -1,4 +1,4 @@
-"""Why: what a context took and left out, and which contexts told some words; both as short as an answer may be."""
+"""The answers of `why`: the choices of a context, and the contexts with some words; both within the answer limit."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 __all__ = ["why"]
 
 CHOICE_CHARS_MAX = 160
-"""Of what a build took or left out; the whole of it stands in the packet."""
+"""The most characters of one choice of a build; the packet has the whole text."""
 LINE_CHARS_MAX = 300
 SOURCES_MAX = 20
 QUERY_CHARS_MAX = 500
 _TAKEN_CHARS_MAX, _LEFT_CHARS_MAX = 5_000, 2_500
-"""What the two lists of a build may take; together with its query less than an answer may have."""
+"""The most characters of the two lists of a build; with its query, less than an answer may have."""
 
 
 def why(tool_caller: ToolCaller, asked: WhyArguments) -> Answered:

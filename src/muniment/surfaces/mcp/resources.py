@@ -1,7 +1,7 @@
 """Resources: packets of builds, narratives of runs, events, facts, sessions; of the caller's user alone.
 
-Builds and narratives are listed in pages, newest first; of the others there may be any number: they are read by
-address, which completion helps to type and `search_memory` to find.
+Builds and narratives are listed in pages, newest first. The others may be very many: they are read by address, found
+through completion or `search_memory`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["PAGE", "list_resources", "list_templates", "read_resource", "tell_se
 PAGE = 50
 SESSION_TURNS_MAX = 100
 TURN_CHARS_MAX = 500
-"""Of one turn of a session; the event has all of it."""
+"""The most characters of one turn of a session; the event has all of it."""
 NOTICE_KEY = "muniment/notice"
 
 
@@ -37,7 +37,7 @@ def list_templates() -> list[ResourceTemplate]:
 
 
 def list_resources(tool_caller: ToolCaller, cursor: str | None) -> ListResourcesResult:
-    """One page."""
+    """List one page of resources."""
     after = None if cursor is None else _place(cursor)
     found = list_readables(tool_caller.memory._ctx, tool_caller.tenant, tool_caller.user, after, PAGE + 1)
     shown = found[:PAGE]
@@ -92,7 +92,7 @@ def read_resource(tool_caller: ToolCaller, uri: str) -> ReadResourceResult:
 
 
 def _event(tool_caller: ToolCaller, event_id: str) -> str:
-    """The entry, with its content in place wherever it lies."""
+    """The entry, with its content in place wherever it is stored."""
     entry = tool_caller.run.ledger.get(event_id)
     plain = entry.to_wire()
     if entry.body is not None and entry.body.blob is not None:
@@ -101,7 +101,7 @@ def _event(tool_caller: ToolCaller, event_id: str) -> str:
 
 
 def tell_session(tool_caller: ToolCaller, session_id: str) -> str:
-    """The latest turns of a session, one below the other, within the length of an answer."""
+    """The latest turns of a session, one per line, within the length of an answer."""
     entries = tool_caller.turns(session_id, SESSION_TURNS_MAX)
     if not entries:
         raise NotFound(f"no session {session_id!r:.80} in this scope", path="$.session_id")

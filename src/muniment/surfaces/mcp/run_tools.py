@@ -1,4 +1,4 @@
-"""Tools of the full profile alone: reading an event on, who the user is, claims of a run, lessons of earlier runs."""
+"""Tools of the full profile only: reading on in an event, the user's profile, claims of a run, earlier lessons."""
 
 from __future__ import annotations
 

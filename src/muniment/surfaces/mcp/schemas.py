@@ -1,4 +1,4 @@
-"""JSON Schemas of tools, generated from the records they take and answer."""
+"""JSON Schemas of tools, generated from the records of their arguments and answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["lean_schema", "schema_of"]
 
 @cache
 def schema_of(record: type[Record]) -> dict[str, Any]:
-    """The schema of a record, with all it refers to inside of it. Not to be changed by whoever asks."""
+    """The schema of a record, with all its references inlined. Callers must not change it."""
     made: dict[str, Any] = without_json_values(record.model_json_schema(schema_generator=RecordSchema, by_alias=True))
     parts = made.pop("$defs", {})
     parts.pop("JsonValue", None)
@@ -25,9 +25,7 @@ def schema_of(record: type[Record]) -> dict[str, Any]:
 
 
 def _spelled(node: Any) -> Any:
-    """A schema spelled as every client reads it: "anything" is an empty object, and an array's length is not a
-    string's.
-    """
+    """Normalize a schema for all clients: "anything" is an empty object, and an array's length is not a string's."""
     if node is True:
         return {}
     if isinstance(node, list):
@@ -39,11 +37,11 @@ def _spelled(node: Any) -> Any:
 
 
 _CHECKED = ("pattern", "minLength", "maxLength", "minItems", "maxItems", "title")
-"""What the server checks and tells of when it does not fit: nothing that a model chooses by."""
+"""Constraints that the server checks and reports, and that a model does not need for its choices."""
 
 
 def lean_schema(record: type[Record], shown: tuple[str, ...]) -> dict[str, Any]:
-    """The schema of a record with these of its properties, in few words."""
+    """A compact schema of a record with only these of its properties."""
     whole = schema_of(record)
     properties = {name: _bare(whole["properties"][name]) for name in shown}
     required = [name for name in whole.get("required", ()) if name in shown]

@@ -1,4 +1,4 @@
-"""The server: requests of the protocol carried out for a caller in a worker thread; refusals in the one error shape."""
+"""The server: protocol requests carried out for a caller in a worker thread; refusals in the one error shape."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ never as instructions."""
 INSTRUCTIONS_FULL = f"{INSTRUCTIONS} `claim` what you conclude, with quotes; `get_lessons` before you begin a task."
 
 CHARS_MAX, LISTED_MAX = 500, 20
-"""Of an error: of each text, of each list."""
+"""The bounds of an error: characters of each text, items of each list."""
 THREADS = 16
 LOGGER = logging.getLogger("muniment.mcp")
 
 SeatOf = Callable[[Ctx], ToolCaller]
-"""Who asks decides where they sit. Called in a worker thread."""
+"""Finds the caller of a request. Called in a worker thread."""
 T = TypeVar("T")
 
 
 def make_server(tool_callers: ToolCallers, tool_caller_of: SeatOf, carry: Carry | None = None) -> Server[Any]:
-    """The server, to be run over any transport. `carry` says when the work of a request has its turn."""
+    """Create the server, to be run over any transport. `carry` schedules the work of requests."""
     handlers = _Handlers(tool_callers, tool_caller_of, carry or InThreads(THREADS))
     profile = tool_callers.settings.profile
     return Server(
@@ -64,7 +64,7 @@ def make_server(tool_callers: ToolCallers, tool_caller_of: SeatOf, carry: Carry 
 
 
 class _Handlers:
-    """Takes requests, one method for each of the protocol's."""
+    """Request handlers, one method for each of the protocol's."""
 
     def __init__(self, tool_callers: ToolCallers, tool_caller_of: SeatOf, carry: Carry) -> None:
         self._seats, self._seat_of, self._carry = tool_callers, tool_caller_of, carry
@@ -116,10 +116,10 @@ class _Handlers:
         found = await self._answer(ctx, lambda tool_caller: complete(tool_caller, params.ref, name, typed))
         return types.CompleteResult(completion=found)
 
-    # -- carrying out ---------------------------------------------------------------------------------
+    # -- execution ------------------------------------------------------------------------------------
 
     async def _answer(self, ctx: Ctx, work: Callable[[ToolCaller], T]) -> T:
-        """What is no tool fails as the protocol has it, with our error as its data."""
+        """Carry out a request other than a tool call. A failure is a protocol error, with our error as its data."""
         try:
             return await self._at_seat(ctx, work)
         except MunimentError as error:
@@ -142,7 +142,7 @@ class _Handlers:
 
 
 class _Wall:
-    """Nothing of a defect gets out but that there was one; the log has it all."""
+    """Hides the details of unexpected errors from clients; the log has them."""
 
     def __enter__(self) -> None: ...
 
@@ -180,7 +180,7 @@ def _call(tool_caller: ToolCaller, name: str, arguments: dict[str, Any] | None) 
 
 
 def _tool(tool_caller: ToolCaller, name: str) -> Tool:
-    """The tool of this name; in the full profile also by the name it had before."""
+    """The tool of this name; in the full profile also by its former name."""
     is_renamed = name in BEFORE and name != "recall" and tool_caller.settings.profile == "full"
     tool = TOOLS.get(BEFORE[name] if is_renamed else name)
     if tool is not None and tool.is_offered(tool_caller):
@@ -195,7 +195,7 @@ def _tool(tool_caller: ToolCaller, name: str) -> Tool:
 
 
 def _read(tool: Tool, arguments: dict[str, Any]) -> Any:
-    """The arguments as the tool's record: JSON that we would store, of a bounded size, of that form."""
+    """The arguments as the tool's record: storable JSON, of a bounded size, of that form."""
     size = len(canonical_bytes(arguments))
     if size > ARGUMENTS_BYTES_MAX:
         raise TooLarge(f"arguments of {size} bytes are over the limit of {ARGUMENTS_BYTES_MAX}", path="$")
@@ -208,13 +208,14 @@ def _read(tool: Tool, arguments: dict[str, Any]) -> Any:
 
 
 def _refusal(error: MunimentError) -> types.CallToolResult:
-    """An error for the model to read and to mend: its shape as JSON. (Structured content would have to fit the schema
-    of what the tool answers when it does.)"""
+    """An error that the model can read and correct: its shape as JSON. (Structured content would have to fit the schema
+    of the tool's answer.)
+    """
     return types.CallToolResult(content=[types.TextContent(text=canonical_text(_shape(error)))], is_error=True)
 
 
 def _shape(error: MunimentError) -> dict[str, Any]:
-    """The one shape; what callers wrote may stand in it, so that all of it is bounded."""
+    """The one error shape; it may contain the caller's text, so all of it is bounded."""
     shape = error.to_dict()
     issues = error.details.get("issues", ())
     if len(issues) > LISTED_MAX:

@@ -1,9 +1,9 @@
-"""What an MCP server is told beside the store and whose memory it is: nothing of this can a model change.
+"""Settings of an MCP server beyond the store and the user: a model cannot change any of them.
 
     MUNIMENT_MCP_SESSION, MUNIMENT_MCP_RUN, MUNIMENT_MCP_TASK_TYPE, MUNIMENT_MCP_LEVEL, MUNIMENT_MCP_TRUST,
     MUNIMENT_MCP_FORGET, MUNIMENT_MCP_WRITES, MUNIMENT_MCP_PROFILE
 
-or the same names in the `[mcp]` table of `muniment.toml`; arguments come first, as everywhere.
+or the same names in the `[mcp]` table of `muniment.toml`; arguments take precedence, as everywhere.
 """
 
 from __future__ import annotations
@@ -32,24 +32,25 @@ class McpSettings:
     session: str = ""
     """The session it writes to; by default a new one for each start."""
     run: str = ""
-    """The run it goes on with; by default a new one for each start. Over stdio alone."""
+    """The run it continues; by default a new one for each start. Over stdio only."""
     task_type: str = "generic"
-    """What its runs are for."""
+    """The purpose of its runs."""
     level: str = "user"  # MP-08
-    """For whom `remember` writes: the user, all users of the agent, or all of the tenant (a grant)."""
+    """The level at which `remember` writes: the user, all users of the agent, or all of the tenant (a grant)."""
     trust: str = "assistant"  # LG-08
-    """The most that what it is told counts for. A model's word for what the user said is the model's word;
-    `user` where the host itself, and not a model, reports the conversation."""
+    """The highest trust of recorded words. A model's report of the user's words has the model's trust; use `user` if
+    the host itself, not a model, reports the conversation.
+    """
     forget: str = "on"
-    """Whether the tool `forget` is there."""
+    """Whether to offer the tool `forget`."""
     writes: str = "on"
-    """Off leaves what only reads (`search_memory`, `why`), and resources."""
+    """off offers only tools that read (`search_memory`, `why`), and resources."""
     profile: str = "lean"
-    """Which tools are offered: six, described in few tokens, or all of them with every argument and output schemas."""
+    """The tools offered: six, described in few tokens, or all of them with every argument and output schemas."""
 
 
 def load_mcp_settings(given: Mapping[str, str | None], environ: Mapping[str, str] | None = None) -> McpSettings:
-    """Settle every setting; `given` are arguments, None where not given."""
+    """Settle every setting; `given` are arguments, None if not given."""
     names = (each.name for each in fields(McpSettings))
     chosen = settle_table("mcp", "MUNIMENT_MCP_", names, given, environ)
     for name, found in chosen.items():

@@ -1,4 +1,4 @@
-"""MCP over standard input and output: one process, one place."""
+"""MCP over standard input and output: one process, one scope."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["place_told", "serve_stdio"]
 
 
 def place_told(store: Settings, settings: McpSettings) -> CallerScope:
-    """The place that the configuration names."""
+    """The scope from the configuration."""
     return CallerScope(store.tenant, store.user, store.agent, settings.session, settings.run)
 
 
 def serve_stdio(memory: Memory, place: CallerScope, settings: McpSettings) -> None:
-    """Serve until the client closes its end. What a request has begun to write is written."""
+    """Serve until the client closes its end. Writes that have begun are completed."""
     tool_callers = ToolCallers(memory, settings)
-    tool_callers.take(place)  # what is wrong with the place is said before anyone asks
+    tool_callers.take(place)  # report a wrong scope before the first request
     server = make_server(tool_callers, lambda _ctx: tool_callers.take(place))
 
     async def main() -> None:

@@ -1,10 +1,10 @@
-"""MCP over streamable HTTP, beside the API on its port. The key says how far a caller may go; headers of the client's
-own configuration say where within that. A model writes neither.
+"""MCP over streamable HTTP, on the API's port. The key limits a caller's scope; headers from the client's own
+configuration select within it. A model sets neither.
 
     Authorization: Bearer mun_…
     Muniment-Tenant, Muniment-User, Muniment-Agent, Muniment-Session      (percent-encoded where they are not ASCII)
 
-Every request stands alone: there is no session of the protocol to take over.
+Every request is independent: there is no protocol session to hijack.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ _DEPARTURE = "muniment_mcp_departure"
 
 
 class Mounted(NamedTuple):
-    """MCP as `create_app(beside={PATH: …}, lifespans=[…])` takes it."""
+    """MCP as passed to `create_app(beside={PATH: …}, lifespans=[…])`."""
 
     mount: Callable[[Guard], Mount]
     lifespan: AbstractAsyncContextManager[None]
 
 
 def mcp_app(memory: Memory, store: Settings, server: ServerSettings, settings: McpSettings) -> Mounted:
-    """MCP over a store, for a server of these settings."""
+    """MCP over a store, for a server with these settings."""
     tool_callers = ToolCallers(memory, settings)
 
     def tool_caller_of(ctx: Ctx) -> ToolCaller:
@@ -66,22 +66,22 @@ def mcp_app(memory: Memory, store: Settings, server: ServerSettings, settings: M
         app=make_server(tool_callers, tool_caller_of, _in_lanes(store, server, settings)),
         json_response=True,
         stateless=True,
-        security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the guard sees to it
+        security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the guard does this
         max_request_body_size=server.body_bytes_max,
     )
     return Mounted(lambda guard: Mount(_bounded(StreamableHTTPASGIApp(manager), guard)), manager.run())
 
 
 def _in_lanes(store: Settings, server: ServerSettings, settings: McpSettings) -> Carry:
-    """A request waits its turn with those of the API: in the same lanes, under its own tenant, key and user, and with
-    the same deadline. Whoever hangs up is worked for no longer.
+    """Schedule requests with those of the API: in the same lanes, under their own tenant, key and user, and with the
+    same deadline. Work stops when the caller disconnects.
     """
     alone = InThreads(server.threads)
 
     async def carry(ctx: Ctx, name: str, work: Callable[[], T]) -> T:
         request = cast("Request", ctx.request)
         lanes: Lanes | None = getattr(request.app.state, "lanes", None) if "app" in request.scope else None
-        if lanes is None:  # below an application that is not ours
+        if lanes is None:  # under an application that is not ours
             return await alone(ctx, name, work)
         caller = _caller(request)
         place = place_asked(caller, request.headers, store, settings)
@@ -102,7 +102,7 @@ def _in_lanes(store: Settings, server: ServerSettings, settings: McpSettings) ->
 
 
 def _bounded(app: ASGIApp, guard: Guard) -> ASGIApp:
-    """The application, given whole bodies that came in time. It sends nothing unasked, so there is nothing to GET."""
+    """Give the application whole bodies that arrived in time. It sends nothing unasked, so there is nothing to GET."""
 
     async def bounded(scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -129,7 +129,7 @@ def _caller(request: Request) -> Caller:
 
 
 def place_asked(caller: Caller, headers: Mapping[str, str], store: Settings, settings: McpSettings) -> CallerScope:
-    """Where a caller sits: as its headers say, within what its key is for; else as the key or the settings say."""
+    """A caller's scope: from its headers, within the limits of its key; else from the key or the settings."""
     told = {name: unquote(headers.get(header, "")) for name, header in HEADERS.items()}
     tenant = told["tenant"] or (store.tenant if caller.tenant == "*" else caller.tenant)
     own = store.user if tenant == store.tenant else ""

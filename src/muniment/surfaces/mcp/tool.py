@@ -1,4 +1,4 @@
-"""What a tool is: a name, what it takes and answers, who is offered it, and how it is described."""
+"""The definition of a tool: its name, arguments, answer, audience and description."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Answered", "Tool"]
 
 
 class Answered(NamedTuple):
-    """An answer: a record, and what it says in short."""
+    """An answer: a record, and its short text."""
 
     record: Record
     text: str
@@ -24,8 +24,6 @@ class Answered(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool as it is offered."""
-
     name: str
     title: str
     description: str
@@ -33,8 +31,9 @@ class Tool:
     answers: type[Record]
     call: Callable[[ToolCaller, Any], Answered]
     shown: tuple[str, ...] = ()
-    """The arguments that the lean profile tells of; all of them are taken there too. A tool that shows none is of the
-    full profile alone."""
+    """The arguments described in the lean profile; the others are accepted there too. A tool without any is only in the
+    full profile.
+    """
     access: Literal["read", "write"] = "write"
     destroys: bool = False
     is_idempotent: bool = False
@@ -50,6 +49,7 @@ class Tool:
         return lean_schema(self.takes, self.shown) if profile == "lean" else schema_of(self.takes)
 
     def output_schema(self, profile: str) -> dict[str, Any] | None:
-        """In the full profile alone, where programs read answers by it: a model reads the answer itself, and would pay
-        for the schema with every request."""
+        """The schema, in the full profile only, where programs read answers by it: a model reads the answer itself, and
+        would pay for the schema with every request.
+        """
         return None if profile == "lean" else schema_of(self.answers)

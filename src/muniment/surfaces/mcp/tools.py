@@ -1,4 +1,4 @@
-"""The tools by name: six in the lean profile, four more in the full one, and what they were called before."""
+"""The tools by name: six in the lean profile, four more in the full one, and their former names."""
 
 from __future__ import annotations
 
@@ -42,8 +42,9 @@ BEFORE: Mapping[str, str] = {
     "explain": "why",
     "recall": "get_lessons",
 }
-"""What tools were called in 0.1 → what they are called. The full profile still answers to these names, all but
-`recall`, which elsewhere means a search of memory; nothing lists them, so that they cost no tokens."""
+"""Tool names in 0.1 → current names. The full profile still accepts these names, except `recall`, which elsewhere means
+a search of memory; they are not listed, so they cost no tokens.
+"""
 
 TOOLS: Mapping[str, Tool] = {
     tool.name: tool

@@ -32,7 +32,7 @@ TEMPLATES: dict[str, tuple[str, str, str]] = {
         "A run told in words, from its snapshot of that number.",
     ),
 }
-"""Name → the template, the media type, what stands there."""
+"""Name → the template, the media type, the description."""
 
 
 def build_uri(build_id: str) -> str:
@@ -52,7 +52,7 @@ def narrative_uri(run_id: str, sequence: int) -> str:
 
 
 def parts_of(uri: str) -> list[str]:
-    """The parts of an address of ours, read back."""
+    """Parse the parts of one of our addresses."""
     if not uri.startswith(_SCHEME) or len(uri) > _URI_CHARS_MAX:
         raise NotFound(
             f"no resource {uri!r:.120}", path="$.uri", hint="`resources/templates/list` says which there are"

@@ -75,7 +75,7 @@ def _hit_lines(number: int, hit: FoundHit, *, is_read: bool) -> list[str]:
     who = hit.who or hit.kind
     flags = f", {', '.join(hit.flags)}" if hit.flags else ""
     head = f"{hit.id} · {when(hit.ts)} · {one_line(who, 60)} · trust {hit.trust}{flags}"
-    if is_read:  # one entry, as it stands
+    if is_read:  # one entry, unshortened
         return [head, "", _as_data(hit.text, hit.flags)]
     cut = "…" if hit.start else "", "…" if hit.next is not None else ""
     said = _as_data(f"{cut[0]}{one_line(hit.text, _LINE_MAX)}{cut[1]}", hit.flags)
@@ -83,7 +83,7 @@ def _hit_lines(number: int, hit: FoundHit, *, is_read: bool) -> list[str]:
 
 
 def _as_data(text: str, flags: Sequence[str] | None) -> str:
-    """What was stored; every line of it as a quotation where it reads like orders from outside (LG-08)."""
+    """A stored text, with every line quoted if it reads like orders from outside (LG-08)."""
     if INSTRUCTION_LIKE not in (flags or ()):
         return text
     return "\n".join(f"> {line}" for line in text.splitlines())

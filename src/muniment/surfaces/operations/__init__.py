@@ -1,1 +1,3 @@
-"""What can be done with a store from outside, declared once: server, client, OpenAPI and docs are read off this."""
+"""The operations on a store available from outside, declared once: server, client, OpenAPI and docs derive from
+this.
+"""

@@ -1,7 +1,7 @@
-"""One operation as the OpenAPI document has it: its arguments, bodies, answers and headers.
+"""One operation in the OpenAPI document: its arguments, bodies, answers and headers.
 
-All of it is read off the operation's row, the method's own signature and words, and the records that check what is
-given. What is said here in words is how the wire behaves, the same for all.
+All of it is read off the operation's row, the method's own signature and docstring, and the records that check the
+arguments. The texts written here describe only the behaviour of the wire, common to all.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from muniment.surfaces.operations.works import Work
 __all__ = ["KEY_PATTERN", "described", "path_parameters", "shared_headers", "shared_parameters"]
 
 KEY_PATTERN = "^[!-~]{1,256}$"
-"""What an Idempotency-Key may be."""
+"""The pattern of an Idempotency-Key."""
 _LINES = "application/x-ndjson"
 _COUNT = {
     "type": "integer",
@@ -50,7 +50,7 @@ _SUMMARY_CHARS_MAX = 140
 def described(
     operation: Operation, where: str, name: str, template: str, components: Components, lists: dict[str, Any]
 ) -> dict[str, Any]:
-    """An operation at one of its addresses. `components` and `lists` are filled with what it refers to."""
+    """Describe an operation at one of its addresses. `components` and `lists` collect the schemas it refers to."""
     words = _paragraphs(operation.signature.doc) or [operation.id]
     told: dict[str, Any] = {
         "operationId": name,
@@ -72,7 +72,7 @@ def described(
 
 
 def _paragraphs(doc: str) -> list[str]:
-    """The words of a method, a paragraph a line."""
+    """The paragraphs of a docstring, one per line."""
     return [" ".join(part.split()) for part in doc.split("\n\n") if part.strip()]
 
 
@@ -113,7 +113,7 @@ def _query(operation: Operation, template: str, components: Components) -> Itera
 
 
 def path_parameters(names: Iterator[str]) -> dict[str, Any]:
-    """The parts of addresses that are names."""
+    """The path parameters."""
     fits = {"type": "string", "minLength": 1, "maxLength": ID_MAX_CHARS}
     return {
         f"path.{name}": {
@@ -144,7 +144,7 @@ _PATH_WORDS = {
 
 
 def shared_parameters() -> dict[str, Any]:
-    """What many operations take, described once."""
+    """Parameters common to many operations, described once."""
     name = {"type": "string", "minLength": 1, "maxLength": ID_MAX_CHARS}
     grants = {"type": "array", "items": {"type": "string", "enum": ["agent", "tenant"]}}
     count = {"type": "integer", "minimum": 1, "maximum": PAGE_MAX, "default": PAGE_SIZE}
@@ -242,7 +242,7 @@ def _arguments(operation: Operation, taken: tuple[Parameter, ...], components: C
 
 
 def _argument_schema(operation: Operation, parameter: Parameter, components: Components) -> dict[str, Any]:
-    """The schema of an argument; null is the same as leaving it out, and is not told."""
+    """The schema of an argument; null means omitted, and is not shown."""
     bound = bound_schema(operation.id, parameter.name, components)
     is_time = parameter.name in _INSTANTS and _is_open(parameter.hint)
     if is_time:
@@ -257,7 +257,7 @@ def _argument_schema(operation: Operation, parameter: Parameter, components: Com
 
 
 def _unless_given(parameter: Parameter) -> str:
-    """What an argument is where it is left out, in words: to generators, what has a default is always there."""
+    """The default of an argument, in words: generators treat a property with a default as always present."""
     default = parameter.default
     if parameter.is_required or not isinstance(default, str | int | float) or default == "":
         return ""
@@ -265,17 +265,17 @@ def _unless_given(parameter: Parameter) -> str:
 
 
 def _is_open(hint: Any) -> bool:
-    """Points in time are annotated as anything, or as text and a date."""
+    """True for points in time, which are annotated as anything, or as text and a date."""
     return hint is Any or datetime in get_args(hint)
 
 
 def _sent(hint: Any) -> Any:
-    """The type of an argument as it is sent: what is named by its id is sent as its id."""
+    """The type of an argument on the wire: items named by id are sent as their ids."""
     if get_origin(hint) not in (Union, types.UnionType):
         return hint
     choices = get_args(hint)
     kept = [each for each in choices if not (str in choices and isinstance(each, type) and is_dataclass(each))]
-    kept = [each for each in kept if each is not Policy]  # of a policy, what differs from the default is sent
+    kept = [each for each in kept if each is not Policy]  # for a policy, only the differences from the default are sent
     return Union[tuple(kept)]  # noqa: UP007 - built from a tuple
 
 
@@ -283,7 +283,7 @@ def _sent(hint: Any) -> Any:
 
 
 def has_etag(operation: Operation) -> bool:
-    """Whether its answers have an ETag: of a version, or of their bytes."""
+    """True if its answers have an ETag: of a version, or of their bytes."""
     if operation.versioned is not None:
         return True
     return operation.method == "GET" and operation.media not in (_LINES, "text/event-stream")
@@ -328,7 +328,7 @@ def _content(operation: Operation, returns: Any, components: Components, lists: 
 
 
 def _page(operation: Operation, listed: dict[str, Any], lists: dict[str, Any]) -> dict[str, Any]:
-    """What a list is answered in: `LedgerEntryPage`, or `LedgerEntryList` where all of it is answered."""
+    """The schema of a list's answer: `LedgerEntryPage`, or `LedgerEntryList` if it is returned whole."""
     inner = listed["items"]
     named = inner["$ref"].rpartition("/")[2] if "$ref" in inner else schema_name(operation.id)[: -len("Arguments")]
     if operation.takes_body:
@@ -370,7 +370,7 @@ def _response_headers(operation: Operation) -> dict[str, Any]:
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 
-# -- what an argument may hold, as the record says that checks it -----------------------------------------
+# -- constraints on arguments, from the records that check them -------------------------------------------
 
 
 _FROM_ZERO = "muniment.core.record:Count"
@@ -422,7 +422,8 @@ _CHECKED_BY: Mapping[str, str | Mapping[str, str]] = {
     "rulebook.rollback": "muniment.rules.promotion:RollbackRequest",
 }
 """By operation: the record that checks its arguments, or the type of an argument that is checked by hand. By operation
-and argument: the record that an object is read into."""
+and argument: the record that an object is converted to.
+"""
 
 _TELLING = frozenset(
     {"enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "pattern",
@@ -431,13 +432,13 @@ _TELLING = frozenset(
 
 
 def bound_schema(operation_id: str, name: str, components: Components) -> dict[str, Any] | None:
-    """What is told of an argument beyond its type; None where that is nothing."""
+    """The schema of an argument's constraints beyond its type; None if there are none."""
     hint = _hint(operation_id, name)
     if hint is None or hint in (str, int, float, bool):
         return None
     try:
         made = without_null(generated(hint, components))
-    except PydanticInvalidForJsonSchema:  # an argument that a function reads has no schema of its own
+    except PydanticInvalidForJsonSchema:  # an argument read by a function has no schema of its own
         return None
     inner = made.get("items", {}) if made.get("type") == "array" else {}
     return made if _TELLING & (made.keys() | inner.keys()) else None
@@ -463,7 +464,7 @@ def _named(place: str) -> Any:
 
 
 def without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema of what is given, where null is the same as giving nothing."""
+    """A schema without null, where null means omitted."""
     kinds = schema.get("type")
     if isinstance(kinds, list):
         kept = [kind for kind in kinds if kind != "null"]
@@ -476,7 +477,7 @@ def without_null(schema: dict[str, Any]) -> dict[str, Any]:
     return left[0] | rest if len(left) == 1 else rest | {"anyOf": left}
 
 
-# -- what each argument is for ----------------------------------------------------------------------------
+# -- descriptions of arguments ----------------------------------------------------------------------------
 
 
 _WORDS: Mapping[str, str] = {
@@ -626,7 +627,7 @@ _WORDS: Mapping[str, str] = {
     "why": "Why it happened.",
     "within": "Where to look: conditions on events that hold together.",
 }
-"""By the name of the argument."""
+"""Descriptions by argument name."""
 
 _TIMES: Mapping[str, str] = {
     "at": "The point in time that is asked about, ISO 8601.",
@@ -680,10 +681,10 @@ _HERE: Mapping[str, str] = {
     "study.supply.sources": "What was read, each with its address and text.",
     "study.ingest.sources": "What was read, each with its address and text.",
 }
-"""By operation and argument, where the name alone would say too little."""
+"""Descriptions by operation and argument, where the name alone would say too little."""
 
 
 def words_of(operation_id: str, name: str, *, is_time: bool = False) -> str:
-    """What an argument is for; empty where its name says all."""
+    """The description of an argument; empty if its name is enough."""
     own = _HERE.get(f"{operation_id}.{name}")
     return own or (_TIMES.get(name, "") if is_time else _WORDS.get(name, ""))

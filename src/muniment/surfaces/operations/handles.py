@@ -1,6 +1,6 @@
-"""What the library answers that is no record: handles, builds, resolved pointers; and how each crosses the wire.
+"""Answers of the library that are not records: handles, builds, resolved pointers; and their wire forms.
 
-A handle crosses as a reference: who it is for. Whoever receives one makes a handle of its own of it.
+A handle is sent as a reference to its owner. The receiver makes its own handle from it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["BankRef", "BuildInputs", "ResumedRef", "RunRef", "SentBuild", "Study
 
 
 class RunRef(NamedTuple):
-    """A run by its scope, and what its handle may do."""
+    """A run by its scope, and its handle's permissions."""
 
     scope: Scope
     task_type: str
@@ -47,7 +47,7 @@ class StudyRef(NamedTuple):
 
 
 class BankRef(NamedTuple):
-    """A bank by who it is for: a user, an agent or, without either, the tenant."""
+    """A bank by its owner: a user, an agent or, without either, the tenant."""
 
     name: str
     user_id: str | None
@@ -55,7 +55,7 @@ class BankRef(NamedTuple):
 
 
 class ResumedRef(NamedTuple):
-    """A run taken up again."""
+    """A resumed run."""
 
     run: RunRef
     log: RunLog
@@ -65,14 +65,14 @@ class ResumedRef(NamedTuple):
 
 
 class BuildInputs(NamedTuple):
-    """What a build was made from, beside its request."""
+    """The inputs of a build, apart from its request."""
 
     pool: Pool
     policy: Policy
 
 
 class SentBuild(Build):
-    """A build as it arrives: what it was made from stays behind until it is asked for."""
+    """A build as received: its inputs are fetched on demand."""
 
     _fetch: Callable[[], BuildInputs]
 
@@ -150,7 +150,7 @@ _SELECTION = {name: shape_of(hint) for name, hint in fields_of(RuleSelection).it
 
 
 def _selection(refused: tuple[RefusedRule, ...], **parts: Any) -> RuleSelection:
-    """What was chosen from stays behind; what was refused, and why, is all that is asked of it."""
+    """A selection as received: of the rules it was chosen from, only the refused ones and their reasons are sent."""
     return RuleSelection(**parts, chosen=cast("Any", SimpleNamespace(refused=refused)))
 
 

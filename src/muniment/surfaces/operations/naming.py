@@ -1,7 +1,7 @@
-"""What operations are called by those who speak another language, and in which part of the document they stand.
+"""The names of operations in other languages, and their sections of the document.
 
-The core comes first: about a dozen operations that an agent needs, under plain names. All the rest stand by the room
-whose work they do, named after the handle and its method, and after the level where there are several.
+The core comes first: about a dozen operations that an agent needs, under plain names. All others are listed by the room
+that does their work, named after the handle and its method, and after the level if there are several.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CORE: Mapping[tuple[str, str], str] = {
     ("memory.forget", "user"): "forget",
     ("run.finish", "user"): "finish_run",
 }
-"""What an agent needs, in the order in which it needs it: operation and address → its name."""
+"""The operations an agent needs, in order of use: operation and address → its name."""
 
 TAGS: Mapping[str, str] = {
     "core": "What an agent needs: record what happened, find it again, compose a prompt from it, say where a line "
@@ -45,7 +45,7 @@ TAGS: Mapping[str, str] = {
     "operations": "Long work that was begun with `Prefer: respond-async`, and its progress.",
     "server": "The server itself.",
 }
-"""The parts of the document, in order."""
+"""The sections of the document, in order."""
 
 _ROOMS: Mapping[str, str] = {
     "memory": "store",
@@ -66,7 +66,7 @@ _ROOMS: Mapping[str, str] = {
     "threads": "memory",
     "works": "operations",
 }
-"""Which room's work the methods of a handle are."""
+"""The room whose work each handle's methods do."""
 
 _ELSEWHERE: Mapping[str, str] = {
     **dict.fromkeys(("memory.run", "memory.runs", "memory.resume", "run.state", "run.finish"), "runs"),
@@ -82,11 +82,11 @@ _ELSEWHERE: Mapping[str, str] = {
         "packets",
     ),
 }  # fmt: skip
-"""Operations that are another room's work than the rest of their handle."""
+"""Operations that do another room's work than the rest of their handle."""
 
 
 def addresses(operation: Operation) -> Iterator[tuple[str, str]]:
-    """Every address of an operation, each with where it stands: a level, or `without_run`."""
+    """Every address of an operation, each with its level, or `without_run`."""
     for template in dict.fromkeys(operation.routes.values()):
         where = next(level for level, each in operation.routes.items() if each == template)
         yield "owner" if "{owner}" in template else where, template
@@ -101,7 +101,7 @@ def tag_of(operation: Operation, where: str) -> str:
 
 
 def operation_name(operation: Operation, where: str, levels: Mapping[str, int]) -> str:
-    """A name that makes a good function in any language. `levels` says at how many addresses each operation stands."""
+    """A name that is valid for a function in any language. `levels` counts the addresses of each operation."""
     name = CORE.get((operation.id, where))
     if name is not None:
         return name
@@ -110,7 +110,7 @@ def operation_name(operation: Operation, where: str, levels: Mapping[str, int]) 
 
 
 def schema_name(operation_id: str) -> str:
-    """What the arguments of an operation are called: `ComposeArguments`."""
+    """The name of an operation's argument schema: `ComposeArguments`."""
     core = [name for (named, _), name in CORE.items() if named == operation_id]
     plain = core[0] if core else operation_id.replace(".", "_")
     return "".join(part.capitalize() for part in plain.split("_")) + "Arguments"

@@ -1,4 +1,4 @@
-"""OpenAPI 3.1, read off the rows and the records: nothing in it is written by hand but how the wire behaves.
+"""OpenAPI 3.1, read off the rows and the records: only the behaviour of the wire is written by hand.
 
 The committed file `docs/reference/openapi.json` is `openapi_text()`; a test compares it with the code.
 """
@@ -53,7 +53,7 @@ _KEY = "A key made by `muniment store keys create`. A server that only its own m
 
 @cache
 def openapi_text() -> str:
-    """The document as the text of its committed file."""
+    """The text of the document's committed file."""
     return json.dumps(openapi(), ensure_ascii=False, indent=1) + "\n"
 
 
@@ -64,7 +64,7 @@ def openapi_bytes() -> bytes:
 
 @cache
 def core_text() -> str:
-    """The document of the core alone, as the text of its committed file."""
+    """The text of the committed file of the core document."""
     return json.dumps(core_openapi(), ensure_ascii=False, indent=1) + "\n"
 
 
@@ -74,7 +74,7 @@ def core_bytes() -> bytes:
 
 
 def core_openapi() -> dict[str, Any]:
-    """What an agent needs and no more: the operations of the core, and the parts that they refer to."""
+    """The core document: the operations an agent needs, and the components they refer to."""
     whole = openapi()
     paths = {
         path: {method: told for method, told in item.items() if told["tags"] == ["core"]}
@@ -92,7 +92,7 @@ def core_openapi() -> dict[str, Any]:
 
 
 def _referred(node: Any, parts: dict[str, Any]) -> set[tuple[str, str]]:
-    """The components that something refers to, and those that these refer to."""
+    """The components that something refers to, directly or indirectly."""
     found: set[tuple[str, str]] = set()
     waiting = [node]
     while waiting:
@@ -152,12 +152,12 @@ def openapi() -> dict[str, Any]:
 
 
 def _core_first(path: tuple[str, dict[str, Any]]) -> tuple[int, str]:
-    """The parts of the document in their order, and in each the addresses in theirs."""
+    """Order paths by section, and addresses within a section."""
     order = list(TAGS)
     return min(order.index(each["tags"][0]) for each in path[1].values()), path[0]
 
 
-# -- the server's own pages ---------------------------------------------------------------------------
+# -- server pages -------------------------------------------------------------------------------------
 
 
 def _server_paths() -> dict[str, Any]:
@@ -178,8 +178,8 @@ def _server_paths() -> dict[str, Any]:
 
 
 def _receiver(name: str, what: str, message: str) -> dict[str, Any]:
-    """An address of OTLP, where an exporter sends by itself. Told is its JSON: generators of clients know no protobuf,
-    and whoever sends that has an exporter.
+    """An OTLP address, used by exporters. Only its JSON is described: client generators do not know protobuf, and
+    senders of that have an exporter.
     """
     sent = {"type": "object", "description": f"`{message}` of OTLP.", "additionalProperties": True}
     partial = {"type": "object", "additionalProperties": True}
@@ -224,7 +224,7 @@ EXAMPLES = files("muniment.surfaces.operations").joinpath("data/examples.json")
 
 
 class Example(NamedTuple):
-    """One exchange."""
+    """One request with its response."""
 
     method: str
     path: str
@@ -252,7 +252,7 @@ def example_of(name: str) -> Example | None:
 
 
 def with_examples(told: dict[str, Any]) -> dict[str, Any]:
-    """An operation of the document with its example, where it has one."""
+    """Add the example to an operation of the document, if it has one."""
     example = example_of(told["operationId"])
     if example is None:
         return told

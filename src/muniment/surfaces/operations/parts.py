@@ -1,4 +1,4 @@
-"""What can be asked for that is no method of a handle: parts of a build, a list of builds, one fact by its id."""
+"""Operations that are not methods of a handle: parts of a build, a list of builds, one fact by its id."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def start_run(
     budgets: Mapping[str, float] | None = None,
     start: bool = True,
 ) -> Run:
-    """A run in a scope: started, or taken up again where its id exists; with `start` false, only looked at.
+    """Start a run in a scope, or reopen it if its id exists; with `start` false, only look it up.
 
-    Session and run ids are minted unless given. What a run is for and what it may use is said when it starts.
+    Session and run ids are minted unless given. The run's purpose and limits are set when it starts.
     """
     run = memory.run(
         user_id=user_id,
@@ -89,7 +89,7 @@ def builds(
     cursor: str | None = None,
     tenant_id: str = "default",
 ) -> Listing[BuildLine]:
-    """The builds of a user, or of the tenant, newest first or oldest (`asc`): all, or so many.
+    """The builds of a user, or of the tenant, newest first or oldest (`asc`): all, or at most `limit`.
 
     `since`, `until`: made in that time; `q`: words of the query; `around` a build.
     """
@@ -109,7 +109,7 @@ def builds(
 
 
 def build_line(item: Item) -> BuildLine:
-    """A build as a list shows it."""
+    """A build as shown in a list."""
     asked = item.plain()["request"]
     return BuildLine(
         build_id=item.id,
@@ -124,12 +124,12 @@ def build_line(item: Item) -> BuildLine:
 
 
 def build_packet(memory: Memory, build_id: str, *, tenant_id: str = "default") -> bytes:
-    """The packet of a build as it was: its canonical bytes."""
+    """The original packet of a build: its canonical bytes."""
     return memory.replay(build_id, tenant_id=tenant_id).packet_bytes
 
 
 def build_inputs(memory: Memory, build_id: str, *, tenant_id: str = "default") -> BuildInputs:
-    """What a build was made from: the candidates with their scores, and the policy."""
+    """The inputs of a build: the candidates with their scores, and the policy."""
     from muniment.surfaces.operations.handles import BuildInputs
 
     build = memory.replay(build_id, tenant_id=tenant_id)
@@ -137,12 +137,12 @@ def build_inputs(memory: Memory, build_id: str, *, tenant_id: str = "default") -
 
 
 def resolve_answer(memory: Memory, build_id: str, answer: str, *, tenant_id: str = "default") -> Resolution:
-    """Which sentences of a model's answer cite what, and which marks do not exist."""
+    """The citations of each sentence of a model's answer, and the marks that do not exist."""
     return memory.replay(build_id, tenant_id=tenant_id).resolve(answer)
 
 
 def fact(run: Run, fact_id: str) -> Fact:
-    """A fact by its id: the user's own, or one that the user inherits."""
+    """A fact by its id: the user's own, or an inherited one."""
     from muniment.memory.facts import view_fact
     from muniment.memory.patches import own_item
 
@@ -154,7 +154,7 @@ def fact(run: Run, fact_id: str) -> Fact:
 
 
 def forget_tenant(memory: Memory, *, tenant_id: str = "default") -> Receipt:
-    """Erase a tenant and all that was derived; answers the receipt."""
+    """Erase a tenant and everything derived from it; returns the receipt."""
     if tenant_id not in memory.store.tenants():
         raise UnknownScope(f"no tenant {tenant_id!r:.80}", path="$.tenant_id")
     return memory.forget(tenant=tenant_id)
@@ -163,7 +163,7 @@ def forget_tenant(memory: Memory, *, tenant_id: str = "default") -> Receipt:
 def import_lines(
     memory: Memory, source: Any, *, tenant_id: str = "default", progress: Callable[[int], None] | None = None
 ) -> ImportReport:
-    """Bring in a dump of this tenant, checked before anything is written."""
+    """Import a dump of this tenant, checked before anything is written."""
     from muniment.handles.derived import check_dump
 
     dump = check_dump(source)

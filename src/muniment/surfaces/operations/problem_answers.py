@@ -1,4 +1,4 @@
-"""What may be answered instead: problems by status, each with the codes that errors of it have."""
+"""The possible error responses: problems by status, each with the codes of its errors."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ __all__ = ["problem_responses", "problem_schema", "refusals_of"]
 
 _TEXT: dict[str, Any] = {"type": "string"}
 _ELSEWHERE = {412: ("stale_state",), 431: ("too_large",)}
-"""Codes that a request gives another status than their own: an If-Match that no longer holds, a head too long."""
+"""Codes sent with another status than their own: a failed If-Match, an oversized head."""
 _ALWAYS = (400, 401, 403, 404, 408, 409, 410, 422, 429, 431)
 _FAILED = "5XX"
 
 
 def codes_by_status() -> dict[str, list[str]]:
-    """The codes of errors, by the status that they are answered with; those of the server's own failures together."""
+    """The error codes by response status; those of the server's own failures together."""
     found: dict[str, set[str]] = {str(status): set(codes) for status, codes in _ELSEWHERE.items()}
     for name in errors.__all__:
         each = getattr(errors, name)
@@ -30,7 +30,7 @@ def codes_by_status() -> dict[str, list[str]]:
 
 
 def refusals_of(operation: Operation) -> list[str]:
-    """What an operation may answer instead, whatever the reason."""
+    """The errors that an operation may return."""
     statuses = {*_ALWAYS}
     statuses |= {413, 415} if operation.takes_body else set()
     statuses |= {412} if operation.versioned is not None and operation.takes_body else set()
@@ -38,13 +38,13 @@ def refusals_of(operation: Operation) -> list[str]:
 
 
 def problem_responses() -> dict[str, Any]:
-    """An answer for each status, which names the codes it may have.
+    """A response for each status, with the codes it may have.
 
-    They are told in words and as `x-codes`, not as an enum of `code`: a client of today reads the answer of a server
-    that has learnt a new one.
+    The codes are listed in words and as `x-codes`, not as an enum of `code`: today's client must accept a new code from
+    a later server.
     """
     told = codes_by_status()
-    for status in ("405", "499"):  # of a method that no operation has; of a caller who has gone
+    for status in ("405", "499"):  # for an unknown method; for a caller that disconnected
         del told[status]
     return {f"Problem{status}": _answer(status, codes) for status, codes in told.items()}
 

@@ -13,7 +13,7 @@ __all__ = ["MEDIA_TYPE", "error_of", "problem_of", "titled"]
 MEDIA_TYPE = "application/problem+json"
 _URN = "urn:muniment:error:"
 _TITLES = {413: "Content Too Large", 422: "Unprocessable Content", 499: "Client Closed Request"}
-"""RFC 9110's words, which Python has since 3.13; 499 is nginx' own, for a caller who has gone."""
+"""RFC 9110's titles, in Python since 3.13; 499 is nginx's, for a caller that disconnected."""
 
 _CLASSES: dict[str, type[MunimentError]] = {
     each.code: each
@@ -23,7 +23,7 @@ _CLASSES: dict[str, type[MunimentError]] = {
 
 
 def problem_of(error: MunimentError, request_id: str, status: int | None = None) -> dict[str, Any]:
-    """What is sent for an error; `status` where the request makes it another one than the error's own."""
+    """The problem sent for an error; `status` if the request changes it from the error's own."""
     shape = error.to_dict()
     sent = error.status if status is None else status
     return {
@@ -42,7 +42,7 @@ def titled(status: int) -> str:
 
 
 def _are_issues(told: Any) -> bool:
-    """What a server says is wrong, in the form that this library reads."""
+    """True for a list of issues in this library's form."""
     wanted = set(errors.Issue._fields)
     return isinstance(told, list) and all(
         isinstance(each, dict) and each.keys() == wanted and all(isinstance(said, str) for said in each.values())
@@ -51,7 +51,7 @@ def _are_issues(told: Any) -> bool:
 
 
 def error_of(problem: dict[str, Any]) -> MunimentError:
-    """The typed error that a problem tells of; the root of the tree for a code that is not known here."""
+    """The typed error for a problem; the root of the tree if the code is unknown here."""
     cls = _CLASSES.get(str(problem.get("code")), MunimentError)
     error = cls.__new__(cls)  # an InvalidRecord is made of issues; they are in its details
     details = dict(problem.get("details") or {})

@@ -1,4 +1,4 @@
-"""Every operation there is, and why the rest of the library's methods are none."""
+"""Every operation, and why the library's other methods are not operations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _AT_HOME = "call it where the store is opened"
 
 
 def _local(place: str, *calls: str) -> dict[str, str]:
-    """Methods that serve no task of a remote caller (decision 0060)."""
+    """Methods that serve no purpose for a remote caller (decision 0060)."""
     return dict.fromkeys((f"{place}.{call}" for call in calls), _AT_HOME)
 
 
@@ -84,12 +84,12 @@ LOCAL: Mapping[str, str] = {
     "works.is_own": "within a process; outside of it, no work is anybody's own",
     "works.close": "a server is closed by whoever runs it",
 }
-"""Public methods and properties that have no route, and why."""
+"""Public methods and properties without a route, and why."""
 
 _CALLERS_SIDE = ("memory.store.evaluate", "memory.store.import_from", "memory.store.load", "rulebook.replay",
                  "rulebook.advance", "study.look")  # fmt: skip
 REFUSED = frozenset((*(name for name, why in LOCAL.items() if why is _AT_HOME), *_CALLERS_SIDE))
-"""Those of them that a connection refuses."""
+"""Those that a connection refuses."""
 
 _MEMORY = (
     row("memory", "info", "GET info", "read", "store"),
@@ -250,7 +250,7 @@ _STUDIES = (
 
 
 def _bank_changes(access: Access, *levels: Level) -> tuple[Operation, ...]:
-    """What changes a bank: of a user, the user's own affair; above that, an administrator's."""
+    """The operations that change a bank: a user may change their own; higher levels need an administrator."""
     return (
         row("bank", "add_lesson", "POST lessons", access, *levels, status=201),
         row("bank", "sign_lesson", "POST lessons/{lesson_id}/sign", access, *levels),
@@ -275,7 +275,7 @@ _TRIED = {"executor": _CODE, "verifier": _CODE}
 
 
 def _rule_changes(access: Access, *levels: Level) -> tuple[Operation, ...]:
-    """What changes a rulebook, likewise."""
+    """The operations that change a rulebook, likewise."""
     return (
         row("rulebook", "submit", "POST drafts", access, *levels, status=201),
         row("rulebook", "add", "POST rules", access, *levels, status=201),
@@ -351,7 +351,7 @@ def find_operation(handle: str, name: str, level: str) -> Operation | None:
 
 @cache
 def operation_named(name: str) -> Operation:
-    """The first row of an operation; of a method without one, a row that has no address."""
+    """The first row of an operation; for a method without one, a row without an address."""
     found = next((each for each in OPERATIONS if each.id == name), None)
     if found is not None:
         return found

@@ -1,7 +1,7 @@
-"""Shapes: how a Python type crosses the wire, there and back, and what JSON Schema says of it.
+"""Shapes: the wire form of a Python type, in both directions, and its JSON Schema.
 
-Records are what they are everywhere (`to_wire`, `from_wire`, their own schemas). Named tuples and data classes are
-objects of their fields. A shape is found by `shape_of` from the annotation of a method, so nothing is described twice.
+Records keep their own form (`to_wire`, `from_wire`, their own schemas). Named tuples and data classes are objects of
+their fields. `shape_of` finds a shape from the annotation of a method, so nothing is described twice.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ __all__ = [
 ]
 
 Components = dict[str, Any]
-"""Named schemas, filled while schemas are asked for; references point into `#/components/schemas/`."""
+"""Named schemas, collected as schemas are requested; references point into `#/components/schemas/`."""
 
 REF = "#/components/schemas/{model}"
 
 
 class Shape:
-    """A plain JSON value of some schema: it crosses as it is."""
+    """A plain JSON value of some schema, sent unchanged."""
 
     def encode(self, value: Any) -> Any:
         return value
@@ -79,7 +79,7 @@ class OfRecord(Shape):
 
 
 class Listed(Shape):
-    """A list, a tuple of any length or an iterator; `make` is what it is on this side."""
+    """A list, a tuple of any length or an iterator; `make` builds the local type."""
 
     def __init__(self, inner: Shape, make: Callable[[Iterable[Any]], Any]) -> None:
         self.inner = inner
@@ -114,7 +114,7 @@ class Row(Shape):
 
 
 class NamedRow(Row):
-    """A tuple that crosses the wire as an object, its parts under names."""
+    """A tuple sent as an object, its parts under names."""
 
     def __init__(self, names: Sequence[str], parts: Sequence[Shape]) -> None:
         super().__init__(parts)
@@ -137,7 +137,7 @@ def named_row(names: Sequence[str], hint: Any) -> NamedRow:
 
 
 class Fields(Shape):
-    """An object of named parts: a named tuple, a data class, or what `make` makes of the parts."""
+    """An object of named parts: a named tuple, a data class, or what `make` builds from the parts."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class Fields(Shape):
 
     @cached_property
     def _parts(self) -> Mapping[str, Shape]:
-        """Found when they are first needed: a type may hold itself."""
+        """Resolve the parts on first use: a type may contain itself."""
         return self._given() if callable(self._given) else self._given
 
     def encode(self, value: Any) -> Any:
@@ -175,7 +175,7 @@ class Fields(Shape):
 
 
 class OneOf(Shape):
-    """A value of one of several types, told apart by what fits, in the order they are named."""
+    """A value of one of several types: the first that fits, in the order given."""
 
     def __init__(self, choices: Sequence[tuple[Any, Shape]]) -> None:
         self._choices = choices
@@ -205,7 +205,7 @@ class OneOf(Shape):
 
 
 class Mapped(Shape):
-    """An object whose keys are names and whose values are alike."""
+    """An object with names as keys and values of one type."""
 
     def __init__(self, inner: Shape) -> None:
         self._inner = inner
@@ -222,7 +222,7 @@ class Mapped(Shape):
 
 
 class Paired(Shape):
-    """A mapping whose keys are no names: a list of pairs, in the order of the keys."""
+    """A mapping whose keys are not names: a list of pairs, in the order of the keys."""
 
     def __init__(self, key: Shape, inner: Shape) -> None:
         self._pairs = Listed(Row((key, inner)), dict)
@@ -238,7 +238,7 @@ class Paired(Shape):
 
 
 _NOT_SENT = (PathLike, Callable)
-"""What a caller may give at home and not over the wire, where there is a choice."""
+"""Types that a caller may pass locally but not over the wire, if there is an alternative."""
 _SPECIAL: dict[Any, Shape] = {}
 _PLAIN: dict[Any, Mapping[str, Any]] = {
     str: {"type": "string"},
@@ -255,13 +255,13 @@ _MAKERS: dict[Any, Callable[[Iterable[Any]], Any]] = {list: list, Iterator: iter
 
 
 def register(cls: Any, shape: Shape) -> None:
-    """Give a type a shape of its own."""
+    """Register a shape for a type."""
     _SPECIAL[cls] = shape
 
 
 @cache
 def shape_of(hint: Any) -> Shape:
-    """How what is annotated so crosses the wire."""
+    """The shape of an annotation."""
     origin, arguments = get_origin(hint), get_args(hint)
     if hint in _SPECIAL or origin in _SPECIAL:
         return _SPECIAL[hint if hint in _SPECIAL else origin]
@@ -309,13 +309,13 @@ def _annotated(hint: Any, inner: Any) -> Shape:
 
 
 def enum_of(values: Sequence[Any]) -> dict[str, Any]:
-    """One of these values, of the type that they have together."""
+    """One of these values, of their common type."""
     kinds = {_PLAIN[type(each)]["type"] for each in values}
     return ({"type": kinds.pop()} if len(kinds) == 1 else {}) | {"enum": list(values)}
 
 
 def _told_apart(choices: list[dict[str, Any]], components: Components) -> dict[str, Any]:
-    """A choice among schemas; where all of them are records with a constant of one name, that tells them apart."""
+    """A choice among schemas; if all are records with a constant of one name, that is the discriminator."""
     flat = [part for each in choices for part in (each["oneOf"] if "discriminator" in each else (each,))]
     names = [each["$ref"].rpartition("/")[2] for each in flat if "$ref" in each]
     if len(names) < 2:
@@ -353,11 +353,11 @@ _RENAMED = {
     "muniment.contracts.runs.CompactionPolicy": "RolloutCompactionPolicy",
     "muniment.verify.outputs.ToolCall": "OutputToolCall",
 }
-"""Records of two modules may share a name; in one document they may not."""
+"""Renamed schemas: records of two modules may share a name, but not in one document."""
 
 
 class _UniqueNames(RecordSchema):
-    """The records' own generator, with names that are unique among all of them."""
+    """The records' own schema generator, with names that are unique among all of them."""
 
     def get_defs_ref(self, core_mode_ref: Any) -> Any:
         made = super().get_defs_ref(core_mode_ref)
@@ -367,7 +367,7 @@ class _UniqueNames(RecordSchema):
         return made
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
-        """With what the source says of each field."""
+        """Add the field docstrings."""
         made = super().model_schema(schema)
         cls: Any = schema["cls"]
         said = field_words(cls)
@@ -379,7 +379,7 @@ class _UniqueNames(RecordSchema):
 
 
 def generated(hint: Any, components: Components) -> dict[str, Any]:
-    """pydantic's schema of a record, its parts among the components."""
+    """pydantic's schema of a record, with its parts among the components."""
     made, parts = _made(hint)
     for name, part in parts.items():
         if components.setdefault(name, part) != part:
@@ -401,9 +401,8 @@ def _made(hint: Any) -> tuple[dict[str, Any], Components]:
 
 
 def _spelled(node: Any, *, is_named: bool = False) -> Any:
-    """A schema as every generator of clients reads it: "anything" is the empty schema and never `true`, an array says
-    what its items are and has a length of its own kind, a choice of values has their type. `is_named` says that the
-    keys are names of fields.
+    """Normalize a schema for client generators: "anything" is the empty schema and never `true`, an array declares its
+    items and its own length, a choice of values has their type. `is_named` means that the keys are field names.
     """
     if isinstance(node, list):
         return [_spelled(each) for each in node]
@@ -427,14 +426,14 @@ def _spelled(node: Any, *, is_named: bool = False) -> Any:
     return made
 
 
-# -- what any type of the library is on the wire ----------------------------------------------------------
+# -- the wire form of any type of the library -------------------------------------------------------------
 
 
 _PLAIN_HOMES = ("builtins", "collections.abc", "datetime", "types")
 
 
 def wire_shape(hint: Any) -> Shape:
-    """How what is annotated so crosses the wire. The classes of handles are loaded where one may be meant."""
+    """The shape of an annotation. The classes of handles are loaded if one may be meant."""
     if any(_may_be_handle(cls) for cls in _classes_in(hint)):
         from muniment.surfaces.operations import handles  # noqa: F401  # registers the shapes of its classes
     return shape_of(hint)

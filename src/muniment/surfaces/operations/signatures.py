@@ -1,7 +1,7 @@
 """The signatures of the library's public methods, with their annotations resolved to types.
 
-The library imports what only its annotations use under `TYPE_CHECKING`, so that a process loads no more than it needs;
-here those imports are carried out, once, for whoever describes the methods.
+The library imports annotation-only names under `TYPE_CHECKING`, so that a process loads no more than it needs; here
+those imports are made, once, for describing the methods.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ class Parameter(NamedTuple):
     is_required: bool
     default: Any = None
     is_keyword: bool = False
-    """Can it be given by its name alone?"""
+    """True if it can be given by name only."""
 
 
 class Signature(NamedTuple):
     parameters: tuple[Parameter, ...]
     extra: Any
-    """What further keywords may hold; None where there are none."""
+    """The type of further keywords; None if there are none."""
     returns: Any
     doc: str
 
 
 @cache
 def signature_of(method: Callable[..., Any]) -> Signature:
-    """What a method takes (but for `self`) and answers."""
+    """The signature of a method, without `self`."""
     hints = _hints(method, method.__module__)
     taken = list(inspect.signature(method).parameters.values())[1:]
     plain = [each for each in taken if each.kind is not each.VAR_KEYWORD]
@@ -79,7 +79,7 @@ def fields_of(cls: type) -> dict[str, Any]:
 
 @cache
 def field_words(cls: type[Any]) -> dict[str, str]:
-    """What the source says of the fields of a class and its bases: the text under each."""
+    """The docstrings of the fields of a class and its bases."""
     found: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         if base.__module__.startswith("muniment."):
@@ -89,7 +89,7 @@ def field_words(cls: type[Any]) -> dict[str, str]:
 
 @cache
 def _words_in(module_name: str) -> dict[str, dict[str, str]]:
-    """By class of a module: its fields and the text under each."""
+    """By class of a module: its fields and their docstrings."""
     classes = [
         each for each in ast.parse(inspect.getsource(sys.modules[module_name])).body if isinstance(each, ast.ClassDef)
     ]
@@ -105,7 +105,7 @@ def _words_under(cls: ast.ClassDef) -> Iterator[tuple[str, str]]:
 
 
 def public_members(cls: type) -> dict[str, Any]:
-    """The public methods, properties and further handles of a class and its bases, in the order they were written."""
+    """The public methods, properties and further handles of a class and its bases, in definition order."""
     found = {name: member for base in reversed(cls.__mro__[:-1]) for name, member in vars(base).items()}
     wanted = {name: each for name, each in found.items() if not name.startswith("_")}
     kinds = (FunctionType, property, cached_property)
@@ -114,7 +114,7 @@ def public_members(cls: type) -> dict[str, Any]:
 
 @cache
 def _homes_in(module_name: str) -> dict[str, str]:
-    """The names that only annotations of a module use, and where each comes from."""
+    """The annotation-only names of a module, and their origins."""
     found: dict[str, str] = {}
     for node in ast.parse(inspect.getsource(sys.modules[module_name])).body:
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
@@ -129,8 +129,8 @@ def _imported(home: str, name: str) -> Any:
 
 
 def _hints(holder: Any, module_name: str) -> dict[str, Any]:
-    """The annotations of a method or a class, resolved. Of what its module imports for annotations alone, only the
-    names that are asked for are imported: each when resolving stumbles over it.
+    """Resolve the annotations of a method or a class. Annotation-only names are imported on demand, one for each
+    resolution failure.
     """
     homes = _homes_in(module_name)
     known: dict[str, Any] = {}

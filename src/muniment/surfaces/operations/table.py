@@ -1,8 +1,8 @@
-"""One row for each thing that can be done: how it is asked for, what it calls, who may.
+"""One row for each operation: its route, its method, its access.
 
 A row names a method of the library; arguments, answer, description and schemas are read off that method's own
-signature. Path parameters are the arguments of the same name; `tenant_id`, `user_id` and what names a handle come
-before the row's own path (`BASES`). The other arguments are the query of a GET and the JSON body of everything else.
+signature. Path parameters are the arguments of the same name; `tenant_id`, `user_id` and the handle's names precede the
+row's own path (`BASES`). The other arguments are the query of a GET and the JSON body of everything else.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Access = Literal["read", "write", "admin"]
 
 
 class _Classes(Mapping[str, type]):
-    """Classes by name, each imported when it is first asked for: who calls one operation does not load the rest."""
+    """Classes by name, imported on first use: a caller of one operation does not load the rest."""
 
     def __init__(self, homes: Mapping[str, str]) -> None:
         self._homes = homes
@@ -80,13 +80,13 @@ SUBHANDLES: Mapping[str, type] = _Classes(
         "run.ledger": "muniment.handles.run_ledger:RunLedger",
     }
 )
-"""The handles that stand on a handle, by where they stand. Over the wire there are none: what they do is named and
-addressed as what the handle does.
+"""The sub-handles, by their place. They do not exist over the wire: their operations have the handle's names and
+addresses.
 """
 
 
 def class_at(place: str) -> type:
-    """The class of a handle ("run") or of one that stands on it ("run.log")."""
+    """The class of a handle ("run") or of a sub-handle ("run.log")."""
     return SUBHANDLES[place] if place in SUBHANDLES else HANDLES[place]
 
 
@@ -112,18 +112,18 @@ BASES: Mapping[tuple[Handle, Level], str] = {
     ("works", "tenant"): _TENANT + "/operations",
     ("works", "user"): _USER + "/operations",
 }
-"""Where the operations of a handle stand, by the level they are for. An `{owner}` names its level itself."""
+"""The base path of a handle's operations, by level. An `{owner}` names its level itself."""
 
 
 def owner_name(user_id: str | None, agent_id: str | None) -> str:
-    """Whose a bank or a rulebook is, as an address names it: `user:ana`, `agent:solver` or `tenant`."""
+    """The owner of a bank or a rulebook, as in addresses: `user:ana`, `agent:solver` or `tenant`."""
     if user_id is not None:
         return f"user:{user_id}"
     return "tenant" if agent_id is None else f"agent:{agent_id}"
 
 
 def owner_named(name: str) -> tuple[Level, dict[str, str]] | None:
-    """The level of an owner, and its id under the name that the library has for it; None where the name is none."""
+    """The level of an owner, and its id under the library's parameter name; None if the name is invalid."""
     kind, _, owner = name.partition(":")
     if kind == "user" and owner:
         return "user", {"user_id": owner}
@@ -142,49 +142,49 @@ def _named_in(route: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Operation:
-    """Something that can be done over the wire."""
+    """An operation available over the wire."""
 
     handle: Handle
     call: str
     """The method of the handle's class, or of its sub-handle's."""
     method: Literal["GET", "POST", "PATCH", "DELETE"]
     path: str
-    """Below the base of its handle."""
+    """The path below the base of its handle."""
     access: Access
     levels: tuple[Level, ...]
     status: int = 200
     media: str = "application/json"
-    """What is answered; text is sent as it is."""
+    """The media type of the answer; text is sent unchanged."""
     left_out: Mapping[str, str] = field(default_factory=dict)
-    """Arguments that do not cross the wire, and why."""
+    """Arguments that are not sent over the wire, and why."""
     owned: Mapping[str, str] = field(default_factory=dict)
-    """Path parameter → the kind of item it names, which must be the user's where the path names one."""
+    """Path parameter → the kind of item it names, which must be the user's if the path names one."""
     repeats: Literal["safe", "ledger", "guarded"] = "safe"
-    """What an Idempotency-Key is: needless, an argument of the method, or guarded in the transaction."""
+    """The role of an Idempotency-Key: not needed, an argument of the method, or guarded in the transaction."""
     versioned: str | None = None
-    """What an ETag is the version of: a path parameter, or "state"."""
+    """The subject of the ETag's version: a path parameter, or "state"."""
     is_long: bool = False
-    """May run as an operation with progress (Prefer: respond-async)."""
+    """True if it may run as long work with progress (Prefer: respond-async)."""
     is_listed: bool = False
-    """Answers a list: of a GET in pages by cursor, or whole as JSON lines."""
+    """True if it returns a list: for a GET in pages by cursor, or whole as JSON lines."""
     is_watched: bool = False
-    """Also answers as server-sent events (Accept: text/event-stream), each when there is something new."""
+    """True if it also answers with server-sent events (Accept: text/event-stream), each when there is something new."""
     without_run: str | None = None
-    """The path at the user's level under which it can be asked for without a run; None where it cannot."""
+    """The path at the user's level that needs no run; None if there is none."""
     body: str | None = None
-    """The argument that the whole body is, where it is no object of arguments."""
+    """The argument that is the whole body, if that is no object of arguments."""
     takes: Literal["json", "lines"] = "json"
-    """What the body is: JSON, or lines that are passed on as a file."""
+    """The type of the body: JSON, or lines that are passed on as a file."""
     parts: tuple[str, ...] = ()
-    """What the parts of an answer are called that is a tuple in the library."""
+    """Names for the parts of an answer that is a tuple in the library."""
     function: Callable[..., Any] | None = None
-    """What is called in place of a method: a part of an answer, say."""
+    """The function called instead of a method, such as one for a part of an answer."""
     subhandle: str | None = None
-    """Which of the handle's own handles has the method: `log`, for `run.log.claim`."""
+    """The sub-handle that has the method: `log`, for `run.log.claim`."""
     makes_folder: bool = False
-    """Makes files in a folder, its argument `directory`, which a server chooses and no caller names."""
+    """True if it creates files in a folder, its argument `directory`, which the server chooses and no caller names."""
     wire_name: str | None = None
-    """What it is called over the wire, where that is not the name of the method."""
+    """The name over the wire, if it differs from the method's."""
 
     @cached_property
     def id(self) -> str:
@@ -192,7 +192,7 @@ class Operation:
 
     @cached_property
     def place(self) -> str:
-        """Where the method stands in the library: a name in `HANDLES` or `SUBHANDLES`."""
+        """The method's place in the library: a name in `HANDLES` or `SUBHANDLES`."""
         return self.handle if self.subhandle is None else f"{self.handle}.{self.subhandle}"
 
     @property
@@ -204,7 +204,7 @@ class Operation:
 
     @property
     def target(self) -> Callable[..., Any]:
-        """What is called: with the handle first, whichever of the handle's own handles has the method."""
+        """The function to call, with the handle first, whichever sub-handle has the method."""
         method, subhandle = self._method, self.subhandle
         if subhandle is None:
             return method
@@ -216,12 +216,12 @@ class Operation:
 
     @cached_property
     def takes_names(self) -> frozenset[str]:
-        """What its arguments are called."""
+        """The names of its arguments."""
         return frozenset(each.name for each in self.signature.parameters)
 
     @cached_property
     def shape(self) -> Shape:
-        """How the answer crosses the wire."""
+        """The wire form of the answer."""
         from muniment.surfaces.operations.shapes import named_row, wire_shape
 
         returns = self.signature.returns
@@ -229,13 +229,13 @@ class Operation:
 
     @cached_property
     def routes(self) -> dict[Level, str]:
-        """The whole path by level."""
+        """The full paths by level."""
         own = f"/{self.path}" if self.path else ""
         return {level: BASES[self.handle, level] + own for level in self.levels}
 
     @cached_property
     def free_route(self) -> str | None:
-        """The path at which no run is named."""
+        """The path without a run."""
         return None if self.without_run is None else f"{_USER}/{self.without_run}"
 
     def named_in(self, route: str) -> tuple[str, ...]:
@@ -243,7 +243,7 @@ class Operation:
         return _named_in(route)
 
     def parameters(self, route: str) -> tuple[Parameter, ...]:
-        """The arguments that are given in the query or the body at this path."""
+        """The arguments in the query or the body at this path."""
         known = self._parameters.get(route)
         if known is None:
             taken = {*self.named_in(route), "tenant_id", "user_id", *self.left_out}
@@ -253,12 +253,12 @@ class Operation:
 
     @cached_property
     def _parameters(self) -> dict[str, tuple[Parameter, ...]]:
-        """The arguments by path, kept once they were worked out."""
+        """A cache of the arguments by path."""
         return {}
 
     @property
     def is_paged(self) -> bool:
-        """Whether it answers a `Listing`."""
+        """True if it returns a `Listing`."""
         return self.is_listed and not self.takes_body
 
     @cached_property
@@ -267,7 +267,9 @@ class Operation:
 
 
 def row(place: str, call: str, asked: str, access: Access, *levels: Level, **more: Any) -> Operation:
-    """`place` is a handle, or one that stands on it ("run.log"); `asked` is the method and the path ("POST events")."""
+    """Define an operation. `place` is a handle or sub-handle ("run.log"); `asked` is the HTTP method and the path
+    ("POST events").
+    """
     handle, _, subhandle = place.partition(".")
     method, _, path = asked.partition(" ")
     more |= {"subhandle": subhandle or None}

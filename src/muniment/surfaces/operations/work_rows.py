@@ -1,8 +1,8 @@
-"""Long works in the store: what any process of a server can tell of them, and who carries each of them out.
+"""Long works in the store: their state for any process of a server, and the process that runs each.
 
-A work is a row of its tenant, so that a forget there takes what it holds; its lease is a row of the server's own, so
-that the works of all tenants are found at once. A lease has no time in it, which the clocks of two machines would read
-differently: its owner counts it on, and whoever sees it stand still for long enough takes it.
+A work is a row of its tenant, so that a forget there erases its content; its lease is a row of the server's own, so
+that the works of all tenants are found at once. A lease has no time in it, since the clocks of two machines differ: its
+owner increments it, and another process that sees it unchanged for long enough takes it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["KEPT", "KEPT_MAX", "RESULT_BYTES_MAX", "StoredWork", "WorkRows", "an
 KEPT = timedelta(days=7)
 """How long the answer of a finished work is kept, at most."""
 KEPT_MAX = 1000
-"""Works of a tenant whose answers are kept, and that are listed, at most."""
+"""The most works of a tenant that are listed and have their answers kept."""
 RESULT_BYTES_MAX = 16 << 20
 
 
@@ -44,18 +44,18 @@ class _Age(NamedTuple):
 
 
 class WorkRows:
-    """The works that the store knows of, as one process sees and carries them."""
+    """The works in the store, as seen and run by one process."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self.owner = secrets.token_hex(8)
-        """This process, among all that serve the store."""
+        """The id of this process, among all that serve the store."""
         self._beats = 0
 
-    # -- one's own ------------------------------------------------------------------------------------
+    # -- own works ------------------------------------------------------------------------------------
 
     def begin(self, tenant: str, row: WorkRow, now: datetime) -> None:
-        """Write down a work before it is begun: the lease first, so that no work is ever without one."""
+        """Write down a work before it begins: the lease first, so that no work is ever without one."""
         lease = LeaseRow(row.id, tenant, self.owner, self._beats, 1)
         self._engine.write(SERVER, lambda tx: insert(tx, LEASES, [lease]))
 
@@ -68,7 +68,7 @@ class WorkRows:
             self._engine.write(SERVER, lambda tx, ids=ids: tx.do(Delete("leases", (("id", "in", ids),))))  # type: ignore[misc]
 
     def beat(self, ids: Sequence[str], moved: Mapping[str, tuple[str, int]]) -> None:
-        """Say that this process is at these works, and how far they have come: progress by id, with its tenant."""
+        """Renew the leases of these works, and store their progress by id, with its tenant."""
         self._beats += 1
         self._engine.write(SERVER, lambda tx: count_on(tx, ids, [self.owner], self._beats))
         for tenant, works in groupby(sorted(moved.items(), key=_tenant_of), key=_tenant_of):
@@ -76,8 +76,9 @@ class WorkRows:
             self._engine.write(tenant, lambda tx, done=done: _advance(tx, done))  # type: ignore[misc]
 
     def finish(self, tenant: str, work_id: str, values: Mapping[str, Value], *, outlives: bool) -> None:
-        """How a work ended. Its answer is not kept where answers were cleared since it began, unless it `outlives`
-        that: it did so itself. Whoever ends it first, ends it."""
+        """Record the end of a work. Its answer is not kept if answers were cleared since it began, unless it `outlives`
+        that because it cleared them itself. The first process to end a work wins.
+        """
 
         def work(tx: Transaction) -> None:
             number = hold_answers(tx)
@@ -94,14 +95,14 @@ class WorkRows:
         self._engine.write(tenant, work)
         self._engine.write(SERVER, lambda tx: tx.do(Patch("leases", (("id", "=", work_id),), {"is_open": 0})))
 
-    # -- those of others ------------------------------------------------------------------------------
+    # -- works of others ------------------------------------------------------------------------------
 
     def leases(self) -> list[LeaseRow]:
-        """Of all works that are not finished."""
+        """The leases of all unfinished works."""
         return self._engine.read(SERVER, open_leases)
 
     def take(self, lease: LeaseRow) -> StoredWork | None:
-        """Make a work one's own that nobody counts on; None where another was first, or it had ended."""
+        """Take over an abandoned work; None if another process was first, or it had ended."""
         if not self._engine.write(SERVER, lambda tx: take_over(tx, lease, self.owner, self._beats)):
             return None
 
@@ -115,15 +116,15 @@ class WorkRows:
             return row._replace(tries=row.tries + 1, progress=0, clearing=number)
 
         row = self._engine.write(lease.tenant, work)
-        if row is None:  # ended, or never begun, by a process that ended before it could say so
+        if row is None:  # ended, or never begun, by a process that died before recording it
             self._engine.write(SERVER, lambda tx: tx.do(Patch("leases", (("id", "=", lease.id),), {"is_open": 0})))
             return None
         return StoredWork(lease.tenant, row)
 
-    # -- asking ---------------------------------------------------------------------------------------
+    # -- reading --------------------------------------------------------------------------------------
 
     def find(self, work_id: str, tenant: str | None) -> StoredWork | None:
-        """A work by its id: a tenant's, or of whichever tenant."""
+        """A work by its id, of a tenant or of any."""
         if tenant is None:
             lease = self._engine.read(SERVER, lambda reader: get(reader, LEASES, (work_id,)))
             tenant = SERVER if lease is None else lease.tenant
@@ -131,7 +132,7 @@ class WorkRows:
         return None if row is None else StoredWork(tenant, row)
 
     def list(self, tenant: str | None, now: datetime) -> list[StoredWork]:
-        """The works that are kept, oldest first: a tenant's, or of all tenants."""
+        """The stored works, oldest first, of a tenant or of all."""
         since = format_instant(now - KEPT)
         if tenant is not None:
             return [StoredWork(tenant, row) for row in self._engine.read(tenant, lambda reader: _kept(reader, since))]
@@ -155,10 +156,10 @@ def _kept(reader: Reader, since: str) -> list[WorkRow]:
 
 
 def _clean(tx: Transaction, since: str) -> list[str]:
-    """Empty what has been kept for long enough; answers the ids of works that a forget had emptied, which go.
+    """Clear answers past their age; returns the ids of works emptied by a forget, which are deleted.
 
-    What is emptied because of its age stays with its salt: a copy of it may still lie in the store's files, and a
-    forget has to look for that.
+    Works emptied because of their age keep their salt: a copy may still be in the store's files, and a forget has to
+    search for it.
     """
     finished = [row for row in select(tx, WORKS, into=_Age) if row.status != "running"]
     finished.sort(key=lambda row: (row.started_at, row.id))
@@ -173,5 +174,5 @@ def _clean(tx: Transaction, since: str) -> list[str]:
 
 
 def answer_of(told: Mapping[str, Any]) -> str:
-    """A result or an error as it is kept."""
+    """A result or an error in its stored form."""
     return canonical_bytes(dict(told)).decode()

@@ -1,8 +1,8 @@
-"""Long work: carried out beside the requests, with progress that can be watched, and a result that can be fetched.
+"""Long work: run in the background, with progress that can be watched, and a result that can be fetched.
 
-A work stands in the store (`operations.work_rows`), so that any process of a server tells of it and a forget takes what
-it holds. The one that carries it out counts its lease on. Where a process ended, another starts its works again, or
-says that they were interrupted: none is lost.
+A work is stored (`operations.work_rows`), so that any process of a server can report on it and a forget erases its
+content. The process that runs it renews its lease. If a process ends, another restarts its works, or marks them as
+interrupted: none is lost.
 """
 
 from __future__ import annotations
@@ -30,39 +30,39 @@ __all__ = ["Begin", "Work", "Works"]
 
 WAITING_MAX = 100
 TRIES_MAX = 3
-"""Processes that may end under a work before it is not begun again."""
+"""The processes that may end while running a work before it is no longer restarted."""
 LEASE_S = 10.0
-"""Seconds for which a lease stands still before another process takes it."""
+"""Seconds without renewal before another process takes over a lease."""
 POLL_S = 1.0
-"""How often the works of other processes are looked at while somebody watches one."""
+"""Seconds between polls of another process's work while it is watched."""
 _BEATS = 4
-"""How often a lease is counted on in its time."""
+"""The renewals of a lease in its time."""
 _NO_ANSWER = "what came of it is no longer kept: it ran out, was too large, or went with a forget; start it again"
 _LOGGER = logging.getLogger("muniment.works")
 
 Progress = Callable[[int], None]
 Begin = Callable[[Progress], Any]
-"""What is done: handed a function to tell its progress with, it answers plain JSON data."""
+"""The function that does the work: it gets a function for reporting progress, and returns plain JSON data."""
 
 
 class Work(Record):
-    """A piece of long work as it stands."""
+    """The state of a piece of long work."""
 
     operation_id: str
     name: str
-    """What is done: the name of an operation, such as `memory.rebuild`."""
+    """The name of the operation, such as `memory.rebuild`."""
     tenant_id: Absent[str] = None
     user_id: Absent[str] = None
     status: Literal["running", "done", "failed", "interrupted"]
-    """`interrupted`: its process ended, and no other could take it up."""
+    """`interrupted`: its process ended, and no other could take it over."""
     progress: Count
-    """How much was done so far, in whatever the work counts."""
+    """The amount done so far, in the work's own unit."""
     started_at: Timestamp
     finished_at: Absent[Timestamp] = None
     result: JsonValue = None
     error: Absent[JsonObject] = None
     note: Absent[str] = None
-    """Why there is no result any more."""
+    """The reason a result is no longer available."""
 
     @property
     def is_finished(self) -> bool:
@@ -71,7 +71,7 @@ class Work(Record):
 
 @dataclass(frozen=True, slots=True)
 class _Running:
-    """A work that this process carries out."""
+    """A work that this process runs."""
 
     tenant: str
     row: WorkRow
@@ -80,7 +80,7 @@ class _Running:
 
 
 class Works:
-    """The works of a server, as one of its processes carries and tells them. Thread-safe."""
+    """The works of a server, as run and reported by one of its processes. Thread-safe."""
 
     def __init__(
         self, engine: Engine, clock: Clock, ids: Ids, running_max: int = 4, *, lease_s: float = LEASE_S
@@ -91,16 +91,16 @@ class Works:
         self._lock = threading.Lock()
         self._running: dict[str, _Running] = {}
         self._told: dict[str, int] = {}
-        """The progress that stands in the store."""
+        """The progress last written to the store."""
         self._watchers: dict[str, list[Callable[[], None]]] = {}
         self._still = StillLeases(lease_s)
         self._restart: Callable[[JsonObject], Begin] | None = None
         self._taking = threading.Lock()
-        """Held while a work is taken up: none is, once this process closes."""
+        """Held while a work is taken over: none is, once this process closes."""
         self._keeper: threading.Thread | None = None
         self._is_over = threading.Event()
 
-    # -- carrying out ---------------------------------------------------------------------------------
+    # -- running --------------------------------------------------------------------------------------
 
     def start(
         self,
@@ -111,9 +111,9 @@ class Works:
         *,
         outlives: bool = False,
     ) -> Work:
-        """Begin a work. `asked` is what another process needs to begin it again; without it, nobody can.
+        """Start a work. `asked` is the data another process needs to restart it; without it, none can.
 
-        `outlives`: what came of it is kept though answers were cleared meanwhile, for the work did that itself.
+        `outlives` keeps the result although answers were cleared meanwhile, because the work cleared them itself.
         """
         row = WorkRow(
             id=self._ids.new("op"),
@@ -147,7 +147,9 @@ class Works:
         self._pool.submit(self._carry_out, running)
 
     def _carry_out(self, running: _Running) -> None:
-        """Whatever comes of it is told; an error that is no `MunimentError` is a defect, told as one and raised."""
+        """Run a work and record its result or error; one that is no `MunimentError` is a defect, recorded as such and
+        raised.
+        """
         id_ = running.row.id
         ended: tuple[str, dict[str, Any]] = ("failed", {"error": MunimentError("the work failed").to_dict()})
         try:
@@ -192,7 +194,9 @@ class Works:
     # -- leases ---------------------------------------------------------------------------------------
 
     def take_up(self, restart: Callable[[JsonObject], Begin]) -> None:
-        """From now on, take up the works of processes that ended: `restart` makes of what was asked what is done."""
+        """From now on, take over the works of processes that ended: `restart` makes the function from the stored
+        request.
+        """
         self._restart = restart
         self._keep_leases()
 
@@ -207,7 +211,7 @@ class Works:
             try:
                 self._beat()
                 self._look_after()
-            except MunimentError as error:  # the store is away: leases stand still, and go on when it is back
+            except MunimentError as error:  # the store is unavailable: leases go stale, and are renewed when it returns
                 _LOGGER.warning("leases cannot be kept", extra={"said": error.to_dict()})
 
     def _beat(self) -> None:
@@ -225,8 +229,9 @@ class Works:
             self._told |= {id_: progress for id_, (_, progress) in moved.items() if id_ in self._running}
 
     def _look_after(self) -> None:
-        """Take the leases that have stood still for their time, by this process' own clock: those of others, and one
-        of its own whose end it could not write down."""
+        """Take leases that were not renewed in time, by this process's own clock: those of others, and its own whose
+        end it could not record.
+        """
         if self._restart is None:
             return
         others = [lease for lease in self._rows.leases() if lease.id not in self._running]
@@ -267,7 +272,7 @@ class Works:
         assert isinstance(asked, dict)
         return self._restart(asked)
 
-    # -- asking ---------------------------------------------------------------------------------------
+    # -- reading --------------------------------------------------------------------------------------
 
     def list(
         self,
@@ -277,13 +282,13 @@ class Works:
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Listing[Work]:
-        """The works that are kept, oldest first."""
+        """The stored works, oldest first."""
         found = [self._now(each) for each in self._rows.list(tenant_id, self._clock())]
         own = [_work_of(each) for each in found if user_id in (None, each.row.user_id)]
         return list_items("operations", own, limit, cursor)
 
     def get(self, operation_id: str, *, tenant_id: str | None = None, user_id: str | None = None) -> Work:
-        """A work as it stands, whichever process carries it out."""
+        """The state of a work, in any process."""
         held = self._running.get(operation_id)
         if held is not None and tenant_id in (None, held.tenant):
             found: StoredWork | None = StoredWork(held.tenant, held.row)
@@ -302,11 +307,11 @@ class Works:
         return stored if held is None else StoredWork(held.tenant, held.row)
 
     def is_own(self, operation_id: str) -> bool:
-        """Is it this process that carries the work out?"""
+        """True if this process runs the work."""
         return operation_id in self._running
 
     def events(self, operation_id: str, *, tenant_id: str | None = None, user_id: str | None = None) -> Iterator[Work]:
-        """A work each time it has moved, until it is finished."""
+        """Yield a work each time it changes, until it is finished."""
         moved = threading.Event()
         stop = self.watch(operation_id, moved.set)
         before: Work | None = None
@@ -323,7 +328,7 @@ class Works:
             stop()
 
     def watch(self, operation_id: str, tell: Callable[[], None]) -> Callable[[], None]:
-        """Have `tell` called whenever a work of this process moves; answers a function that ends it."""
+        """Call `tell` whenever a work of this process changes; returns a function that cancels this."""
         with self._lock:
             self._watchers.setdefault(operation_id, []).append(tell)
 
@@ -337,7 +342,7 @@ class Works:
         return stop
 
     def close(self) -> None:
-        """Wait until all that was started is done."""
+        """Wait until all started work is done."""
         with self._taking:
             self._restart = None
         self._pool.shutdown(wait=True)
@@ -347,7 +352,7 @@ class Works:
 
 
 def _nothing(_: Progress) -> None:
-    """What is done of a work that nobody can begin again."""
+    """The function for a work that cannot be restarted."""
 
 
 def _work_of(stored: StoredWork) -> Work:

@@ -1,1 +1,3 @@
-"""Several processes, one server: what they share through the store, and what starts them on one socket."""
+"""Several processes, one server: the state they share through the store, and the supervisor that starts them on one
+socket.
+"""

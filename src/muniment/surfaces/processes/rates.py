@@ -1,4 +1,4 @@
-"""How often a key may ask: buckets that fill up again over a minute, of one process or of several over one store."""
+"""Rate limits of keys: buckets that refill over a minute, of one process or of several over one store."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _HELD_MAX = 10_000
 
 
 class RateLimits:
-    """Buckets that fill up again over a minute, one for each name; the longest unused are dropped."""
+    """Buckets that refill over a minute, one for each name; the longest unused are dropped."""
 
     def __init__(self, clock_s: Callable[[], float]) -> None:
         self._clock_s = clock_s
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, name: str, per_minute: int) -> float:
-        """Take one of `per_minute`, and answer what is left; raises where there is none."""
+        """Take one of `per_minute`, and return the rest; raises if there is none."""
         now = self._clock_s()
         left, at = self._buckets.pop(name, (float(per_minute), now))
         left = min(float(per_minute), left + (now - at) * per_minute / 60)
@@ -45,38 +45,37 @@ _BLOCK_S = 10.0
 _UNUSED_MS = 3_600_000
 _CLEANED_AFTER = 1000
 _AHEAD_MS = 60_000
-"""A row further ahead of our clock than this is wrong: a bucket is full after a minute, whatever the truth."""
+"""A row further ahead of our clock than this is wrong: a bucket is full after a minute in any case."""
 
 
 def block_of(per_minute: int) -> int:
-    """How many requests a process takes at a time."""
+    """The number of requests a process takes at a time."""
     return max(1, per_minute // 60)
 
 
 @dataclass(slots=True)
 class _Block:
-    """What a process holds of a key's requests."""
+    """A process's share of a key's requests."""
 
     left: int
     until_s: float
     wait_until_s: float = 0.0
-    """There was none to take: nobody asks the store before."""
+    """The store had none left: it is not asked again before this time."""
     beyond: float = 0.0
-    """What the store had left when the block was taken."""
+    """The number left in the store when the block was taken."""
     fetched_s: float = 0.0
 
 
 class SharedRates:
-    """The rates of all keys, as one process of several counts them: each takes requests from the store in blocks.
+    """The rates of all keys, as counted by one process of several: each takes requests from the store in blocks.
 
-    `take` answers False where the store has to be asked first. A block is what a key has in a second, so a busy key
-    costs a write in a second and process. In any minute the processes together let in no more than one bucket would,
-    and what each of them holds of a block: a sixtieth of the limit. A block that was not used up in ten seconds is
-    dropped.
+    `take` returns False if the store has to be asked first. A block is a key's allowance for a second, so a busy key
+    costs each process one write a second. In any minute the processes together admit no more than one bucket would,
+    plus the block that each holds: a sixtieth of the limit. A block not used up in ten seconds is dropped.
 
-    The wall clocks of processes can differ and be set, so a process that asked before refills a bucket by no more than
-    the time that its own steady clock has counted since. A row written more than a minute ahead of us was written by a
-    clock that was wrong, and is no longer believed.
+    The wall clocks of processes can differ and be changed, so a process that asked before refills a bucket by no more
+    than the time on its own steady clock since. A row written more than a minute ahead of us came from a wrong clock,
+    and is ignored.
     """
 
     def __init__(self, engine: Engine, clock_s: Callable[[], float], wall_ms: Callable[[], int]) -> None:
@@ -85,8 +84,9 @@ class SharedRates:
         self._asked = 0
 
     def take(self, name: str, per_minute: int) -> bool:
-        """Take one of what this process holds; False where it holds none and is to `fetch` some. Raises where the key
-        has none left."""
+        """Take one from this process's block; False if it has none and should `fetch` one. Raises if the key has none
+        left.
+        """
         now = self._clock_s()
         block = self._blocks.get(name)
         if block is None:
@@ -99,12 +99,12 @@ class SharedRates:
         return True
 
     def left(self, name: str) -> float:
-        """What a key has left, at least: here, and in the store when it was last asked."""
+        """The least number a key has left: here, and in the store when it was last asked."""
         block = self._blocks.get(name)
         return 0.0 if block is None else block.left + block.beyond
 
     def fetch(self, name: str, per_minute: int) -> None:
-        """Take a block from the store. Waits for the store: not for the event loop."""
+        """Take a block from the store. Blocks on the store: not for the event loop."""
         block, wall_ms = block_of(per_minute), self._wall_ms()
         self._asked += 1
         cleans = self._asked % _CLEANED_AFTER == 0
@@ -129,14 +129,14 @@ class SharedRates:
 def _take(
     tx: Transaction, name: str, per_minute: int, block: int, wall_ms: int, elapsed_ms: int | None
 ) -> tuple[int, int]:
-    """Take as much of a block as there is; answers that, and what is left, in thousandths.
+    """Take as much of a block as there is; returns that, and the rest, in thousandths.
 
-    `elapsed_ms` is the time since this process asked last, by its steady clock; None where it asks the first time.
+    `elapsed_ms` is the time since this process last asked, by its steady clock; None the first time.
     """
     tx.do(Lock(("rates", name)))
     full = per_minute * 1000
     row = get(tx, RATES, (name,)) or RateRow(name, full, wall_ms)
-    at_ms, passed_ms = row.at_ms, max(0, wall_ms - row.at_ms)  # the clock of another machine may be a little ahead
+    at_ms, passed_ms = row.at_ms, max(0, wall_ms - row.at_ms)  # the clock of another machine may be slightly ahead
     if row.at_ms > wall_ms + _AHEAD_MS:
         passed_ms = _AHEAD_MS if elapsed_ms is None else elapsed_ms
         at_ms = wall_ms - passed_ms

@@ -1,8 +1,8 @@
-"""Kept answers to requests with an idempotency key (LG-06): whichever process is asked again answers alike.
+"""Stored answers to requests with an idempotency key (LG-06), so that every process answers a retry alike.
 
-An answer goes out again only after the ledger, in a transaction, said that the key was used for the same request and
-that what it wrote was not forgotten. Answers are bounded in size, number and age, tenant by tenant; a forget takes them
-all (`store.answers`), and one that was made while something was forgotten is not kept.
+An answer is sent again only after the ledger has confirmed, in a transaction, that the key was used for the same
+request and that nothing it wrote was forgotten. Answers are bounded in size, number and age per tenant; a forget
+deletes them all (`store.answers`), and an answer made during a forget is not kept.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ BODY_BYTES_MAX = 2 << 20
 """A larger answer is not kept."""
 COUNT_MAX = 4096
 BYTES_MAX = 32 << 20
-"""Of one tenant: beyond either, the oldest go."""
+"""The limits of one tenant: beyond either, the oldest are deleted."""
 _CLEANED_AFTER = 64
-"""Answers that are kept for each that cleans."""
+"""One in this many answers triggers a cleanup."""
 
 
 class _Size(NamedTuple):
@@ -41,13 +41,13 @@ class _Size(NamedTuple):
 
 
 class Replies:
-    """The answers that a store keeps, as one process writes and reads them."""
+    """A store's kept answers, as written and read by one process."""
 
     def __init__(self, engine: Engine, clock: Clock, ids: Ids) -> None:
         self._engine, self._clock, self._ids = engine, clock, ids
 
     def answer(self, request: KeyedRequest, call: Callable[[], Any], respond: Callable[[Any], Response]) -> Response:
-        """Carry out a request and keep what is answered; or answer what was kept, where it was carried out before."""
+        """Carry out a request and keep the answer; or return the kept answer, if it was carried out before."""
         number = self._engine.read(request.tenant_id, clearing_of)
         try:
             response = respond(call())
@@ -76,7 +76,7 @@ class Replies:
             headers=canonical_bytes(headers).decode(),
             body=body,
         )
-        # By the key alone, not by a count: whoever asks could tell from a count how many others had asked.
+        # By the key alone, not by a count: a count would reveal to a caller how many others had made requests.
         cleans = int.from_bytes(row.key_hash[:4], "big") % _CLEANED_AFTER == 0
 
         def work(tx: Transaction) -> None:
@@ -104,7 +104,9 @@ class Replies:
 
 
 def _clean(tx: Transaction, since: str) -> None:
-    """Empty what is too old or too much. Its salt stays until a forget, which looks for copies of it in the files."""
+    """Clear answers beyond the age or size limits. Their salt stays until a forget, which searches the files for
+    copies.
+    """
     kept: tuple[Condition, ...] = (("kept", "=", 1),)
     count = size = 0
     for row in select(tx, REPLIES, kept, into=_Size, order=("created_at",), descending=True):

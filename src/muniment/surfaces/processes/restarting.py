@@ -1,8 +1,8 @@
-"""Which long works another process can begin again, and what it needs for that.
+"""Long works that another process can restart, and the data needed for that.
 
-Those can that need nothing but the store: verify, extract, scrub, rebuild, reembed, gate. Each finds what it
-had done, or does it once more without harm. An import reads a file that was spooled to the disk of its process, and the
-pack and the check of a study read files of that server's: they are told to be interrupted, and are sent again.
+These need only the store: verify, extract, scrub, rebuild, reembed, gate. Each finds its earlier progress, or repeats
+it without harm. An import reads a file that was spooled to its process's disk, and the pack and the check of a study
+read files of that server: they are reported as interrupted, and have to be sent again.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ __all__ = ["asked_again", "is_restartable", "restartable"]
 
 
 def is_restartable(operation: Operation) -> bool:
-    """Does it need nothing but the store?"""
+    """True if it needs only the store."""
     return operation.is_long and operation.takes != "lines" and operation.handle != "study"
 
 
 def restartable(asked: AdmittedRequest) -> JsonObject | None:
-    """What was asked, in plain data; None where another process could not begin it."""
+    """The request as plain data; None if another process could not restart it."""
     route = asked.found.route
     if not is_restartable(route.operation):
         return None
@@ -39,7 +39,7 @@ def restartable(asked: AdmittedRequest) -> JsonObject | None:
 
 
 def asked_again(plain: JsonObject, research_dir: Path) -> AdmittedRequest:
-    """The request that was let in when the work was begun."""
+    """Rebuild the admitted request of a work."""
     route = _routes().get((str(plain["operation"]), str(plain["template"])))
     names, own, run = plain["names"], plain["own"], plain["run"]
     if route is None or not isinstance(names, dict) or not isinstance(own, dict) or not isinstance(run, dict):

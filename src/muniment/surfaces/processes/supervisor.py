@@ -1,7 +1,7 @@
-"""`muniment serve --workers N`: one socket, N processes that take requests from it, and one that looks after them.
+"""`muniment serve --workers N`: one socket, N processes that take requests from it, and one that supervises them.
 
-The socket is bound once, here, and stays open: while a worker is started again, the others take its requests. Workers
-are told to stop by SIGTERM, and stop by themselves where this process is gone. Nothing of a request is seen here.
+The socket is bound once, here, and stays open: while a worker restarts, the others take its requests. Workers stop at
+SIGTERM, and by themselves if this process is gone. No request data passes through here.
 """
 
 from __future__ import annotations
@@ -28,19 +28,20 @@ from muniment.surfaces.settings import Settings
 __all__ = ["DIRECTORY", "NUMBER", "Supervisor", "bind", "url_of"]
 
 DIRECTORY, NUMBER = "MUNIMENT_WORKERS_DIR", "MUNIMENT_WORKER"
-"""What a worker finds in its environment: a folder that all workers of the server share while it runs, and which of
-them it is, from 0."""
+"""Environment variables of a worker: a folder that all workers of the server share while it runs, and the worker's
+number, from 0.
+"""
 BACKLOG = 2048
 _POLL_S = 0.05
 _WAIT_S, _WAIT_MAX_S = 0.5, 30.0
-"""A worker that ended is started again after so long; each time it lived for less than `_LIVES_S`, after twice that."""
+"""Seconds before an ended worker is restarted, doubled each time it lived for less than `_LIVES_S`."""
 _LIVES_S = 10.0
 _TOLD = (0, -signal.SIGTERM, -signal.SIGINT)
-"""How a worker ends that was told to."""
+"""Exit codes of a worker that was stopped deliberately."""
 
 
 def bind(settings: ServerSettings) -> socket.socket:
-    """The socket on which all workers listen."""
+    """Bind the socket on which all workers listen."""
     try:
         family, _, _, _, address = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address[:2], family=family, backlog=BACKLOG)
@@ -59,7 +60,7 @@ def url_of(settings: ServerSettings, listening: socket.socket) -> str:
 
 @dataclass(slots=True)
 class _Worker:
-    """One place for a worker, whichever process has it."""
+    """One worker slot, whichever process fills it."""
 
     number: int
     process: subprocess.Popen[bytes] | None = None
@@ -70,7 +71,7 @@ class _Worker:
 
 
 class Supervisor:
-    """Starts the workers, and starts them again, until it is told to stop."""
+    """Starts and restarts the workers, until it is stopped."""
 
     def __init__(self, store: Settings, settings: ServerSettings, listening: socket.socket) -> None:
         self._told = json.dumps({"store": asdict(store), "server": asdict(settings)}).encode() + b"\n"
@@ -81,8 +82,9 @@ class Supervisor:
         self._code = 0
 
     def run(self, announce: Callable[[], None]) -> int:
-        """Serve; `announce` is called once, when the first worker takes requests. Answers the exit code: 0 where all
-        ended as they were told, 1 where one did not, or none could begin."""
+        """Serve; `announce` is called once, when the first worker accepts requests. Returns the exit code: 0 if all
+        workers ended as ordered, 1 if one did not, or none could start.
+        """
         held = {each: signal.signal(each, self._note) for each in (signal.SIGTERM, signal.SIGINT)}
         held[signal.SIGHUP] = signal.signal(signal.SIGHUP, self._pass_on)
         folder = tempfile.mkdtemp(prefix="muniment-workers-")
@@ -99,7 +101,7 @@ class Supervisor:
         self._signals += 1
 
     def _pass_on(self, number: int, _frame: FrameType | None) -> None:
-        """Each worker reads its certificate again."""
+        """Have each worker read its certificate again."""
         for worker in self._workers:
             if worker.is_ready and worker.process is not None and worker.process.poll() is None:
                 worker.process.send_signal(number)
@@ -125,14 +127,14 @@ class Supervisor:
 
     def _start(self, worker: _Worker, folder: str) -> None:
         number = self._listening.fileno()
-        # A module of the folder it is started in must not stand before ours, unless it did here.
+        # A module in the current directory must not shadow ours, unless it already did here.
         flags = [] if sys.path[0] in ("", os.getcwd()) else ["-P"]
         process = subprocess.Popen(
             [sys.executable, *flags, "-m", "muniment.surfaces.processes.worker", str(number)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             pass_fds=(number,),
-            process_group=0,  # Ctrl-C reaches this process alone, which tells the workers
+            process_group=0,  # Ctrl-C reaches only this process, which stops the workers
             env={**os.environ, DIRECTORY: folder, NUMBER: str(worker.number)},
         )
         assert process.stdin is not None
@@ -157,7 +159,7 @@ class Supervisor:
         worker.process, worker.starts_at_s = None, now + wait_s
 
     def _end(self) -> None:
-        """Tell all workers to stop and wait for them; who signals again hurries them."""
+        """Stop all workers and wait for them; a second signal hurries them."""
         running = [(worker, worker.process) for worker in self._workers if worker.process is not None]
         for _, process in running:
             if process.poll() is None:

@@ -2,8 +2,8 @@
 
     python -m muniment.surfaces.processes.worker FD        settings as JSON on standard input, which stays open
 
-It says `ready` on standard output once it takes requests, and ends in order when it is told to, or when its input ends:
-then whoever started it is gone.
+It prints `ready` on standard output once it accepts requests, and shuts down cleanly when it is stopped, or when its
+input ends because its parent process is gone.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ READY = b"ready\n"
 
 
 def beside(memory: Memory, store: Settings, settings: ServerSettings) -> dict[str, Any]:
-    """The inspector at /, where it is built; MCP at /mcp, where it is installed."""
+    """The inspector at /, if it is built; MCP at /mcp, if it is installed."""
     from muniment.surfaces.inspector.app import inspector, no_inspector
     from muniment.surfaces.inspector.pages import is_built
 
@@ -51,7 +51,7 @@ def beside(memory: Memory, store: Settings, settings: ServerSettings) -> dict[st
 
 
 def main() -> int:
-    """Serve until told to stop. Answers the exit code."""
+    """Serve until stopped; returns the exit code."""
     told = json.loads(sys.stdin.buffer.readline())
     store, settings = Settings(**told["store"]), ServerSettings(**told["server"])
     configure_logs()
@@ -70,7 +70,7 @@ def main() -> int:
 
 
 def _leave(_number: int, _frame: FrameType | None) -> None:
-    """Before the server runs, and after: the store is closed on the way out. While it runs, it is told itself."""
+    """Exit before or after the server runs, closing the store. A running server handles signals itself."""
     raise SystemExit(0)
 
 
@@ -79,7 +79,7 @@ def _say_ready() -> None:
 
 
 def _end_with_the_input() -> None:
-    """Whoever started this process holds the other end, and says nothing more on it."""
+    """Stop when standard input ends: the parent holds the other end, and sends nothing more on it."""
     while os.read(0, 4096):
         pass
     os.kill(os.getpid(), signal.SIGTERM)

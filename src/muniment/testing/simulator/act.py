@@ -1,4 +1,4 @@
-"""What an act is: planned on the model, done to every store, learnt by the model; and how a plan is drawn."""
+"""Acts: planned on the model, run on every store, recorded in the model; and how a plan is drawn."""
 
 from __future__ import annotations
 
@@ -46,28 +46,28 @@ _SENTENCES = (
 
 
 class Act(NamedTuple):
-    """Something that may happen in a story."""
+    """A possible step of a story."""
 
     name: str
     weight: int
     plan: Callable[[Model, Random, int], Args | None]
-    """What is called with what; None where the story has nothing yet that it could be about."""
+    """Plans the call and its arguments; None where the story has nothing yet that it could refer to."""
     do: Callable[[Memory, Args], Any] | None = None
-    """The call, and what of its answer must be the same on every engine."""
+    """Makes the call, and returns the part of its result that must be the same on every engine."""
     learn: Callable[[Model, Args, Any], None] = lambda _model, _args, _answer: None
-    """What was acknowledged; None instead of an answer: perhaps it was done, perhaps not."""
+    """Records the acknowledged result; None instead of a result: perhaps it was done, perhaps not."""
     seen: Callable[[Memory, Model, Args], Any] | None = None
-    """What a call that was broken off has left: the answer it would have given, or None where it was not done."""
+    """Inspects the effect of an interrupted call: the result it would have given, or None where it was not done."""
     visit: Callable[[Specimen, Model, Args], Any] | None = None
-    """Instead of a call: something that is done to each store by itself, with checks of its own."""
+    """Instead of a call: an action on each store separately, with its own checks."""
     refusals: Callable[[Model, Args], Collection[str]] = lambda _model, _args: ()
-    """The codes of the errors one of which it must end in; "" among them means that it may also be done."""
+    """Error codes one of which it must end in; "" among them means that it may also succeed."""
     is_struck: bool = True
-    """May a fault be put into it?"""
+    """False: no fault is injected into it."""
 
 
 def draw_owner(model: Model, rng: Random) -> Owner:
-    """Anybody; more often somebody who has said something, so that there is something to go on."""
+    """Draw any owner; more often one with messages, so that there is data to use."""
     known = model.owners()
     if known and rng.random() < _KNOWN_SHARE:
         return rng.choice(known)
@@ -75,7 +75,7 @@ def draw_owner(model: Model, rng: Random) -> Owner:
 
 
 def scope_of(model: Model, owner: Owner, session_id: str) -> Args:
-    """The arguments of `mem.run` for the run that is going on in a session."""
+    """Return the arguments of `mem.run` for the current run of a session."""
     return {
         "tenant_id": owner.tenant_id,
         "user_id": owner.user_id,
@@ -97,7 +97,7 @@ def sentence(rng: Random, word: str) -> str:
 
 
 def unknown_events(mem: Memory, model: Model, owner: Owner, session_id: str) -> list[Event]:
-    """What was said in a session according to the store, and was acknowledged to nobody."""
+    """Return a session's stored events whose writes were never acknowledged."""
     entries = mem.ledger.entries(user_id=owner.user_id, session_id=session_id, tenant_id=owner.tenant_id)
     found = []
     for entry in entries:

@@ -1,4 +1,4 @@
-"""Acts that ask: searches, packets and their replay, evidence behind a pointer, and doors that must stay shut."""
+"""Acts that read: searches, packets and their replay, evidence behind a pointer, and forbidden access."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _learn_search(model: Model, args: Args, answer: Any) -> None:
 
 
 def check_sources(model: Model, owner: Owner, sources: Any, what: str) -> None:
-    """Evidence is what this owner has said, and not forgotten."""
+    """Check that evidence is this owner's, and not forgotten."""
     must(sources, f"{what} leads to evidence")
     for source in sources:
         event = model.events.get(source)
@@ -97,7 +97,7 @@ def _learn_build(model: Model, args: Args, answer: Any) -> None:
 
 
 def check_build(model: Model, build: HeldBuild, text: str, packet: str) -> None:
-    """No word of another's or forgotten, and no supposition before a responder."""
+    """Check that a build has no words of others or forgotten ones, and no hypothesis for a responder."""
     model.check_words(text, f"a {build.purpose}'s packet", *build.owner)
     model.check_words(packet, f"a {build.purpose}'s packet", *build.owner)
     if build.purpose == "responder":
@@ -160,7 +160,7 @@ def _learn_resolve(model: Model, args: Args, answer: Any) -> None:
 
 
 def _plan_trespass(model: Model, rng: Random, number: int) -> Args | None:
-    """Somebody asks for another tenant's or user's things by their very names."""
+    """Plan access to another tenant's or user's data by their exact names."""
     live = model.live_events()
     if not live:
         return None

@@ -1,5 +1,6 @@
-"""Damage: a row is changed behind the store's back, or bytes of its file are. What is read then is what was written,
-or a typed error; what is missing, `verify` notices."""
+"""Damage: a row is changed directly, or bytes of a file are. Reads must return what was written, or a typed error;
+`verify` must notice missing data.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +29,12 @@ __all__ = ["ACTS", "Doors", "doors_of", "plan_damage"]
 _HEADER_BYTES = 100
 _TYPED = (IntegrityFailure, NotADatabase, SchemaMismatch)
 _DAMAGED = ("entries", "entries", "items", "blobs", "segments", "statements")
-"""Tables whose rows are told word for word."""
+"""Tables whose rows are read back verbatim."""
 _WORDS = re.compile(r"[^\W_]+")
 
 
 class Doors:
-    """What a store answers while it is whole."""
+    """The results of an undamaged store."""
 
     def __init__(self, model: Model, args: Args, mem: Memory) -> None:
         self._doors = doors_of(model, args)
@@ -41,7 +42,7 @@ class Doors:
         self._words = set(_WORDS.findall(str(list(self.given.values()))))
 
     def check(self, opened: Callable[[], Memory], what: str) -> None:
-        """Every answer is what it was, or a typed error; what is missing was noticed."""
+        """Check that every result is unchanged, or a typed error, and that missing data was noticed."""
         missing: list[str] = []
         is_noticed = False
         for name, door in self._doors.items():
@@ -92,7 +93,7 @@ def _noticed(report: VerifyReport) -> tuple[bool, int, int]:
 
 
 def damage_row(specimen: Specimen, model: Model, args: Args) -> str | None:
-    """Change one column of one row, ask every door, and put the row back."""
+    """Change one column of one row, check every read, and restore the row."""
     rng = Random(args["chance"])
     tenant_id = args["scope"]["tenant_id"]
     spec = table(rng.choice(_DAMAGED))
@@ -115,7 +116,7 @@ def damage_row(specimen: Specimen, model: Model, args: Args) -> str | None:
 
 
 def _aimed(spec: Table[Any], rows: list[tuple[Value, ...]], user_id: str, rng: Random) -> tuple[tuple[Value, ...], int]:
-    """A row and one of its columns: any, or as often one that holds the words of who is asked about."""
+    """Pick a row and one of its columns: any, or as often one that holds the words of the owner being read."""
     names = column_names(spec)
     contents = [place for place, column in enumerate(spec.columns) if column.content]
     own = [row for row in rows if "user_id" not in names or row[names.index("user_id")] == user_id]
@@ -125,7 +126,7 @@ def _aimed(spec: Table[Any], rows: list[tuple[Value, ...]], user_id: str, rng: R
 
 
 def _is_taken(spec: Table[Any], row: tuple[Value, ...], others: list[tuple[Value, ...]]) -> bool:
-    """Would the row meet a key that another has? No damage can bring that about."""
+    """Return whether the row would clash with another's key, which no damage can bring about."""
     for columns in (spec.key, *spec.unique):
         places = [column_names(spec).index(name) for name in columns]
         if any(all(row[place] == other[place] for place in places) for other in others):
@@ -140,7 +141,7 @@ def _swap(tx: Transaction, spec: Table[Any], old: tuple[Value, ...], new: tuple[
 
 
 def _altered(column: Column, value: Value, rng: Random) -> Value:
-    """The same kind of value, a little different."""
+    """Return a slightly different value of the same kind."""
     if column.form == "instant" and isinstance(value, str) and value:  # the only other values that a file can hold
         return decode_instant(encode_instant(value) ^ 1 << rng.randrange(40))
     if isinstance(value, bytes) and value:
@@ -153,7 +154,7 @@ def _altered(column: Column, value: Value, rng: Random) -> Value:
 
 
 def damage_bytes(specimen: Specimen, model: Model, args: Args) -> str | None:
-    """Flip bytes in a copy of the store's file, and ask every door of the copy."""
+    """Flip bytes in a copy of the store's file, and check every read of the copy."""
     from muniment.store.engines.sqlite import SqliteEngine
 
     if not specimen.files():

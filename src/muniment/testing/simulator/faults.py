@@ -1,7 +1,7 @@
-"""Engines that fail when they are told to: at the n-th write of a call, or behind its n-th commit.
+"""Engines with injected failures: at the n-th write of a call, or after its n-th commit.
 
-Writes are counted, reads are not: what is cached differs between engines, what is written does not. So the same
-fault strikes every engine at the same place, and they must agree on what is left.
+Writes are counted, reads are not: caching differs between engines, writes do not. So the same fault strikes every
+engine at the same place, and they must agree on the result.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ _CHANGES = (Insert, Put, Patch, Delete)
 
 
 class Fault(NamedTuple):
-    """What goes wrong in a call, and at which of its writes or, for those called after, its commits."""
+    """A failure during a call, with the number of its write or, for those after a commit, of the commit."""
 
     kind: FaultKind
     at: int
 
 
 class Killed(BaseException):
-    """The process is gone, as far as a store can be that lives in it. Nothing that the product does may catch it."""
+    """The process is gone, as far as a store within it can be. The product must never catch this."""
 
 
 Strike = Callable[[Fault, Any], None]
 
 
 class FaultyEngine:
-    """An engine that does as the one it wraps, until a fault is armed."""
+    """An engine that passes calls through until a fault is armed."""
 
     def __init__(self, inner: Engine) -> None:
         self.inner = inner
@@ -71,7 +71,7 @@ class FaultyEngine:
         self._fault = self._strike = None
 
     def count_write(self, transaction: Any) -> None:
-        """One more change is about to be made."""
+        """Count an upcoming change."""
         self._writes += 1
         if self._is_due(self._writes, is_after=False):
             self._hit(transaction)
@@ -155,12 +155,12 @@ class _FaultyTransaction:
 
 
 class Child(Generic[R]):
-    """Work in a process of its own, which is a fork of this one and ends without tidying up."""
+    """Work in a forked process that ends without cleanup."""
 
     def __init__(self, work: Callable[[], R]) -> None:
         self._reading, writing = os.pipe()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of forks in a process with threads: the child uses none of theirs
+            warnings.simplefilter("ignore")  # about forks in a process with threads, which the child does not use
             self._pid = os.fork()
         if self._pid == 0:
             told = b""
@@ -173,7 +173,7 @@ class Child(Generic[R]):
         os.close(writing)
 
     def answer(self) -> R | None:
-        """What the work answered; None where the process was killed before it was done."""
+        """Return the result of the work; None if the process was killed before it finished."""
         with open(self._reading, "rb") as pipe:
             told = pipe.read()
         ended = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
@@ -186,5 +186,5 @@ class Child(Generic[R]):
 
 
 def in_child(work: Callable[[], R]) -> R | None:
-    """Do the work in a process of its own, and wait for it; None where it was killed before it was done."""
+    """Do the work in a separate process, and wait for it; None if it was killed before it finished."""
     return Child(work).answer()

@@ -1,4 +1,4 @@
-"""Acts by which something is known: facts told, corrected and taken back, hypotheses, claims, summaries, snapshots."""
+"""Acts on knowledge: facts asserted, corrected and retracted, hypotheses, claims, summaries, snapshots."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["ACTS"]
 
 _KEYS = ("user.city", "user.cat", "order.state")
 _MENTIONS_MAX = 8
-"""A fact names no more of its repeated mentions, so that a look at it would not find a later one."""
+"""Maximum number of repeated mentions on a fact; a check of it would miss later ones."""
 
 
 def _draw_sources(model: Model, rng: Random, most: int = 2) -> tuple[Owner, list[str]] | None:
-    """Somebody who has said something, and some of it."""
+    """Draw an owner with messages, and some of those."""
     live = model.live_events()
     if not live:
         return None
@@ -36,7 +36,7 @@ def _plan_remember(model: Model, rng: Random, number: int) -> Args | None:
     owner, sources = drawn
     scope = scope_of(model, owner, rng.choice(SESSIONS))
     event = model.events[sources[0]]
-    if rng.random() < 0.3:  # in the words of the event itself, which must stand there
+    if rng.random() < 0.3:  # quoting the event itself, which must contain it
         value = event.word
         return {"scope": scope, "key": f"quote.{number}", "value": value, "sources": sources[:1], "quote": value}
     word = model.new_word(number, "fact")
@@ -44,7 +44,7 @@ def _plan_remember(model: Model, rng: Random, number: int) -> Args | None:
 
 
 def _plan_correct(model: Model, rng: Random, number: int) -> Args | None:
-    """Another value for a key that is known, or the same on further evidence."""
+    """Plan another value for a known key, or the same on further evidence."""
     facts = [fact for fact in model.live_facts() if fact.key in _KEYS]
     if not facts:
         return None
@@ -105,7 +105,7 @@ def _retract(mem: Memory, args: Args) -> Any:
 
 
 def _refuse_retract(_model: Model, _args: Args) -> tuple[str, ...]:
-    return ("conflict", "")  # what is history already is not taken back again
+    return ("conflict", "")  # a historical fact cannot be retracted again
 
 
 def _learn_retract(_model: Model, args: Args, answer: Any) -> None:
@@ -172,7 +172,7 @@ def _patch(mem: Memory, args: Args) -> Any:
 
 
 def _compact(mem: Memory, args: Args) -> Any:
-    """A snapshot; and the run taken up from it is the run that the ledger tells."""
+    """Take a snapshot; the run resumed from it must equal the run in the ledger."""
     run = run_of(mem, args)
     if run.state() is None:
         return None

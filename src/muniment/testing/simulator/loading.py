@@ -1,4 +1,4 @@
-"""Acts by which many events come in at once: bulk loads, the same loads again; and the index brought up."""
+"""Acts that write many events at once: bulk loads and their repetition; and catching up the index."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from muniment.testing.simulator.saying import acknowledge, message, plain, shown
 __all__ = ["ACTS"]
 
 _PORTION = 3
-"""Events of one transaction: a load of a story is broken off between some of them, as large ones are."""
+"""Events of one transaction: a story's load is interrupted between some of them, as large ones are."""
 
 
 def _plan_load(model: Model, rng: Random, number: int) -> Args:
@@ -56,7 +56,7 @@ def _load(mem: Memory, args: Args) -> Any:
 
 
 def _written(mem: Memory, args: Args) -> list[Any]:
-    """What is there of each event of a load: each holds a word that nobody else says."""
+    """Return which events of a load are stored: each has a unique word."""
     there: dict[str, Any] = {}
     tenant_id = args["tenant_id"]
     for user_id, session_id in dict.fromkeys((each["user_id"], each["session_id"]) for each in args["events"]):
@@ -92,7 +92,7 @@ def _learn_load(model: Model, args: Args, answer: Any) -> None:
 
 
 def _seen_load(mem: Memory, model: Model, args: Args) -> Any:
-    """What was written before it was broken off: of each session its first events, whole portions of them."""
+    """Return the part of an interrupted load that was written: the first events of each session, in whole portions."""
     written = _written(mem, args)
     ended: set[tuple[str, str]] = set()
     for each, told in zip(args["events"], written, strict=True):
@@ -109,7 +109,7 @@ def _seen_load(mem: Memory, model: Model, args: Args) -> Any:
 
 
 def _plan_index(model: Model, rng: Random, number: int) -> Args | None:
-    """A user's index is brought up to the end of the ledger, or to any place before it."""
+    """Plan to bring a user's index up to the end of the ledger, or to any place before it."""
     del number
     owners = sorted({event.owner for event in model.events.values()})
     if not owners:
@@ -123,7 +123,7 @@ def _index(mem: Memory, args: Args) -> Any:
 
 
 def _learn_index(model: Model, args: Args, answer: Any) -> None:
-    """Nothing that was said changes."""
+    """Record nothing: no content changes."""
 
 
 ACTS = (

@@ -1,4 +1,4 @@
-"""What was acknowledged, in plain dictionaries: what a store must answer, whatever happened to it since."""
+"""The acknowledged state, in plain dictionaries: what a store must return after any sequence of events."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 __all__ = ["Assertion", "BrokenPromise", "Event", "HeldBuild", "HeldFact", "Model", "Owner", "Word", "must"]
 
 _WORD = re.compile(r"zq[a-p]{12}")
-"""A word that nobody says but one step of one story."""
+"""A word unique to one step of one story."""
 _HEX_TO_LETTER = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
 
 
 class BrokenPromise(AssertionError):
-    """A store did not do what it promises; says which promise, and what was seen."""
+    """A store broke a promise; the message names it, with the observation."""
 
 
 def must(holds: object, promise: str, seen: object = "") -> None:
@@ -27,7 +27,7 @@ def must(holds: object, promise: str, seen: object = "") -> None:
 
 
 class Owner(NamedTuple):
-    """Whose it is."""
+    """A tenant and user."""
 
     tenant_id: str
     user_id: str
@@ -35,17 +35,17 @@ class Owner(NamedTuple):
 
 @dataclass(slots=True)
 class Word:
-    """A word that was said once: who may hear it, and whether it was forgotten."""
+    """A word that was used once: who may see it, and whether it was forgotten."""
 
     owner: Owner
     is_gone: bool = False
     is_supposed: bool = False
-    """It stands in a hypothesis: no responder may hear it."""
+    """It is part of a hypothesis: no responder may see it."""
 
 
 @dataclass(slots=True)
 class Event:
-    """A message or a tool's result that was acknowledged."""
+    """An acknowledged message or tool result."""
 
     id: str
     owner: Owner
@@ -58,7 +58,7 @@ class Event:
 
 @dataclass(slots=True)
 class Assertion:
-    """A fact was told once: on which events, and in which session."""
+    """One assertion of a fact: its events, and its session."""
 
     sources: tuple[str, ...]
     session_id: str
@@ -66,7 +66,7 @@ class Assertion:
 
 @dataclass(slots=True)
 class HeldFact:
-    """A fact that was acknowledged."""
+    """An acknowledged fact."""
 
     id: str
     owner: Owner
@@ -78,7 +78,7 @@ class HeldFact:
 
 @dataclass(slots=True)
 class HeldBuild:
-    """A packet that was composed, and whether something of its owner was forgotten since."""
+    """A composed packet, and whether something of its owner was forgotten since."""
 
     id: str
     owner: Owner
@@ -91,7 +91,7 @@ class HeldBuild:
 
 @dataclass(slots=True)
 class Derived:
-    """Something else that was told on events: its word goes when all of them go, or the session it was told in."""
+    """Another thing derived from events: its word goes when all of them go, or its session."""
 
     word: str
     owner: Owner
@@ -102,7 +102,7 @@ class Derived:
 
 @dataclass(slots=True)
 class Model:
-    """All that was acknowledged in one story."""
+    """Everything acknowledged in one story."""
 
     seed: int
     tenants: tuple[str, ...]
@@ -114,21 +114,21 @@ class Model:
     words: dict[str, Word] = field(default_factory=dict)
     secrets: list[str] = field(default_factory=list)
     keys: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Idempotency key → the call that was made under it, with the id it was answered."""
+    """Idempotency key → the call made under it, with the id it returned."""
     chats: dict[tuple[Owner, str], list[dict[str, str]]] = field(default_factory=dict)
     receipts: dict[str, str] = field(default_factory=dict)
     """Receipt id → tenant."""
     is_scrub_due: bool = False
-    """A forget was broken off behind its commit: what is left in files goes with the next scrub."""
+    """A forget was interrupted after its commit: residue in files goes with the next scrub."""
     loads: list[dict[str, Any]] = field(default_factory=list)
-    """Bulk loads, whole or broken off."""
+    """Bulk loads, complete or interrupted."""
     runs: dict[tuple[Owner, str], int] = field(default_factory=dict)
-    """How many runs of a session have ended."""
+    """Number of finished runs of a session."""
 
     # -- words
 
     def new_word(self, *parts: object) -> str:
-        """A fresh word of this story; `parts` say for what."""
+        """Return a fresh word of this story; `parts` name its use."""
         digest = sha256(repr((self.seed, *parts)).encode()).hexdigest()
         return "zq" + digest[:12].translate(_HEX_TO_LETTER)
 
@@ -136,7 +136,9 @@ class Model:
         self.words[word] = Word(owner, is_supposed=is_supposed)
 
     def check_words(self, text: str, where: str, tenant_id: str, user_id: str | None = None) -> None:
-        """No word in an answer may be another's, or forgotten; of an answer to nobody in particular, the tenant's."""
+        """Check that no word in an answer is another's, or forgotten; for an answer to no particular user, the tenant's
+        count.
+        """
         for found in dict.fromkeys(_WORD.findall(text)):
             word = self.words.get(found)
             must(word is not None, f"{where} holds a word that was never acknowledged", found)
@@ -172,7 +174,7 @@ class Model:
         return [fact for fact in self.facts.values() if not fact.is_gone and owner in (None, fact.owner)]
 
     def run_of(self, owner: Owner, session_id: str) -> str:
-        """The id of the run that is going on in a session."""
+        """Return the id of the current run of a session."""
         ended = self.runs.get((owner, session_id), 0)
         return f"run-{owner.tenant_id}-{owner.user_id}-{session_id}-{ended}"
 
@@ -185,7 +187,9 @@ class Model:
     # -- forgetting
 
     def forget(self, ids: Collection[str], sessions: Collection[tuple[Owner, str]] = ()) -> None:
-        """These events are gone, and all that the sessions held; with them whatever rested on them alone."""
+        """Record a forget of these events and all content of the sessions, with everything that depended on them
+        alone.
+        """
         owners = {self.events[id_].owner for id_ in ids} | {owner for owner, _ in sessions}
         for id_ in ids:
             self.events[id_].is_gone = True
@@ -210,7 +214,7 @@ class Model:
         return bool(assertion.sources) and (owner, assertion.session_id) not in sessions
 
     def drop_fact(self, fact: HeldFact) -> None:
-        """A fact is gone, and with it its words, but for those that an event still says, or another fact holds."""
+        """Remove a fact and its words, except those that an event or another fact still contains."""
         fact.is_gone = True
         said = {event.word for event in self.live_events()}
         said.update(word for other in self.live_facts() for word in _WORD.findall(other.value))
@@ -219,7 +223,7 @@ class Model:
         self.shake_builds({fact.owner})
 
     def shake_builds(self, owners: Iterable[Owner]) -> None:
-        """Something of these owners went: their builds may say so from now on."""
+        """Record that something of these owners was forgotten: their builds may report it from now on."""
         touched = set(owners)
         for build in self.builds.values():
             build.may_be_gone = build.may_be_gone or build.owner in touched

@@ -1,7 +1,7 @@
 """Stores on PostgreSQL under test: on a server, behind a pooler before it, and with a replica that answers reads.
 
-Stories of a process share one schema of each; their tenants are told apart by their seeds. The servers are throwaways
-and go with the stories.
+Stories of a process share one schema of each; their tenants are distinguished by their seeds. The servers are
+throwaways and go with the stories.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["PostgresSpecimen", "Server", "open_server"]
 
 
 class PostgresSpecimen(Specimen):
-    """A schema of a server that all stories of this process share: their tenants are told apart by the seed."""
+    """A schema of a server shared by all stories of this process: their tenants are distinguished by the seed."""
 
     name = "postgres"
     is_durable = True
@@ -36,11 +36,11 @@ class PostgresSpecimen(Specimen):
         self._server.end_backend(transaction)
 
     def close(self) -> None:
-        """The server stays for the next story; what this one wrote lies with tenants that nobody asks for again."""
+        """Keep the server for the next story; this one's rows stay in tenants that are not read again."""
 
 
 class Server:
-    """A throwaway PostgreSQL, one engine in it or before it, and an operator's connection that can end others."""
+    """A throwaway PostgreSQL, one engine in it or in front of it, and an operator's connection that can end others."""
 
     def __init__(
         self,
@@ -56,26 +56,26 @@ class Server:
         self.name = name
         schema = stack.enter_context(fresh_schema(operator_dsn or dsn))
         self._operator = stack.enter_context(psycopg.connect(operator_dsn or dsn, autocommit=True))
-        # Tables are not rebuilt after each forget: what lies in a server's files is its operator's to clean.
+        # Tables are not rebuilt after each forget: cleaning a server's files is up to its operator.
         self.engine = PostgresEngine(dsn, schema=schema, pool_max=4, replica=replica)
         stack.callback(self.engine.close)
         self._schema = schema
         self._seeds: set[int] = set()
 
     def make_room(self, seed: int) -> None:
-        """A story that is told again meets nothing of the last time."""
+        """Clear earlier data, so that a repeated story starts fresh."""
         if seed in self._seeds:
             self._operator.execute(f"TRUNCATE {', '.join(f'{self._schema}.{spec.name}' for spec in TABLES)}".encode())
             self._seeds.clear()
         self._seeds.add(seed)
 
     def end_backend(self, transaction: Any) -> None:
-        ((pid,),) = transaction._run("", "SELECT pg_backend_pid()", ())  # a pooler tells the connection another number
+        ((pid,),) = transaction._run("", "SELECT pg_backend_pid()", ())  # a pooler gives the connection another number
         self._operator.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
 
 
 def open_server(name: str, stack: ExitStack) -> Server:
-    """The server of an engine's name; what it takes ends with the stack."""
+    """Open the server of an engine's name; its resources end with the stack."""
     match name:
         case "postgres":
             return Server(stack, name, server_dsn())

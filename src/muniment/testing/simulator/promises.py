@@ -1,4 +1,4 @@
-"""What must hold of a store after a step, held against the model. Each function is one promise, and asks one store."""
+"""Invariants of a store after a step, checked against the model. Each function is one promise, and checks one store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ __all__ = ["PROMISES", "Promise"]
 
 
 def nothing_lost(specimen: Specimen, model: Model, owner: Owner, _rng: Random) -> None:
-    """Every acknowledged event is there, in order, with its content, or forgotten by a receipt; sessions are chains."""
+    """Check that acknowledged events are there, in order, with content, or forgotten by a receipt; sessions are
+    chains.
+    """
     mem = specimen.mem
     there: dict[str, list[str]] = {}
     last: dict[str, tuple[int, str, str]] = {}
@@ -50,7 +52,7 @@ def nothing_lost(specimen: Specimen, model: Model, owner: Owner, _rng: Random) -
 
 
 def facts_on_evidence(specimen: Specimen, model: Model, owner: Owner, _rng: Random) -> None:
-    """Every fact that was acknowledged is there, and every fact that is there leads to evidence of its own scope."""
+    """Check that every acknowledged fact exists, and every existing fact leads to evidence of its own scope."""
     run = specimen.mem.run(tenant_id=owner.tenant_id, user_id=owner.user_id, session_id="asking")
     listed = {fact.fact_id: fact for fact in run.facts(include_all=True)}
     for fact in listed.values():
@@ -65,7 +67,7 @@ def facts_on_evidence(specimen: Specimen, model: Model, owner: Owner, _rng: Rand
 
 
 def builds_replay(specimen: Specimen, model: Model, owner: Owner, rng: Random) -> None:
-    """A packet is composed again to the byte, or says by which receipt something of it was forgotten."""
+    """Check that a packet is recomposed to the byte, or reports the receipt that forgot part of it."""
     builds = [build for build in model.builds.values() if build.owner == owner]
     for build in rng.sample(builds, min(2, len(builds))):
         try:
@@ -79,7 +81,7 @@ def builds_replay(specimen: Specimen, model: Model, owner: Owner, rng: Random) -
 
 
 def nothing_crosses(specimen: Specimen, model: Model, owner: Owner, rng: Random) -> None:
-    """Another tenant finds neither an event nor a build by its very id."""
+    """Check that another tenant finds neither an event nor a build by its exact id."""
     for tenant_id in model.tenants:
         if tenant_id == owner.tenant_id:
             continue
@@ -93,7 +95,7 @@ def nothing_crosses(specimen: Specimen, model: Model, owner: Owner, rng: Random)
 
 
 def words_found(specimen: Specimen, model: Model, owner: Owner, rng: Random) -> None:
-    """An event is found by a word that it alone says, and a forgotten word finds nothing that holds it."""
+    """Check that an event is found by its unique word, and that a forgotten word finds no event that holds it."""
     run = specimen.mem.run(tenant_id=owner.tenant_id, user_id=owner.user_id, session_id="asking")
     own = model.events_of(owner)
     if own:
@@ -106,7 +108,7 @@ def words_found(specimen: Specimen, model: Model, owner: Owner, rng: Random) -> 
 
 
 def words_gone(specimen: Specimen, model: Model, owner: Owner, _rng: Random) -> None:
-    """No row of the tenant holds a word that was forgotten, another tenant's or a secret."""
+    """Check that no row of the tenant holds a forgotten word, another tenant's or a secret."""
     with specimen.engine.snapshot(owner.tenant_id) as reader:
         for spec in TABLES:
             for row in reader.stream(Select(spec.name)):
@@ -117,7 +119,7 @@ def words_gone(specimen: Specimen, model: Model, owner: Owner, _rng: Random) -> 
 
 
 def bytes_gone(specimen: Specimen, model: Model, _owner: Owner, _rng: Random) -> None:
-    """No byte of the store's files holds a word that was forgotten, or a secret."""
+    """Check that the store's files hold no forgotten word and no secret."""
     gone = [*model.gone_words(), *model.secrets]
     if model.is_scrub_due and specimen.files():
         must(specimen.mem.store.scrub().clean, "a scrub settles what a forget had no time for")
@@ -128,25 +130,25 @@ def bytes_gone(specimen: Specimen, model: Model, _owner: Owner, _rng: Random) ->
 
 
 def chains_hold(specimen: Specimen, _model: Model, owner: Owner, _rng: Random) -> None:
-    """`verify` finds nothing wrong and nothing lacking."""
+    """Check that `verify` finds no faults and nothing lacking."""
     report = specimen.mem.verify(tenant_id=owner.tenant_id)
     must(report.ok and not report.lacking and not report.unreceipted, "verify finds nothing wrong", report)
 
 
 class Promise(NamedTuple):
-    """A check, and in which share of the steps it is made; in the last step all of them are."""
+    """A check, and the share of steps after which it runs; after the last step all of them do."""
 
     check: Callable[[Specimen, Model, Owner, Random], None]
     share: float
     level: Literal["user", "tenant", "store"] = "user"
-    """Whose things one check looks at."""
+    """The scope of one check."""
 
     @property
     def name(self) -> str:
         return self.check.__name__
 
     def asked_of(self, owners: Sequence[Owner]) -> list[Owner]:
-        """Of whom it has to be asked, to be asked of all."""
+        """Return the owners to check, so that all are covered."""
         if self.level == "user":
             return list(owners)
         return list({owner.tenant_id if self.level == "tenant" else "": owner for owner in owners}.values())
@@ -162,4 +164,4 @@ PROMISES = (
     Promise(words_found, 0.15),
     Promise(chains_hold, 0.1, "tenant"),
 )
-"""What is dear is asked of a draw of the steps: over ten thousand stories each is asked after every kind of step."""
+"""Expensive checks run on a sample of the steps: over ten thousand stories each follows every kind of step."""

@@ -1,5 +1,6 @@
-"""Acts in which several callers want the same at once: threads, other connections and, where the store outlives a
-process, another process. A store that has no room left, and one whose tables are made anew meanwhile."""
+"""Acts with concurrent callers: threads, other connections and, where the store outlives a process, another process.
+Also a store without free space, and one whose tables are being rebuilt.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ _CALLS = ("say", "say", "same_key", "same_id", "fact", "read")
 
 
 class Told(NamedTuple):
-    """What one racer was answered: (call, answer or the error's code)."""
+    """One racer's results: (call, answer or the error's code)."""
 
     racer: int
     calls: list[tuple[str, Any]]
@@ -37,7 +38,7 @@ def _plan_race(model: Model, rng: Random, number: int) -> Args:
 
 
 def _race(specimen: Specimen, model: Model, args: Args) -> None:
-    """One thread on the store's own engine, one on another, and a process where that can be."""
+    """Run one thread on the store's own engine, one on another, and a process if possible."""
     base = [
         specimen.mem.run(**args["scope"], run_id=_run_id(args, 9)).observe("user", f"said before {at}").id
         for at in range(2)
@@ -130,7 +131,7 @@ def _plan_fill(model: Model, rng: Random, number: int) -> Args | None:
 
 
 def _fill(specimen: Specimen, model: Model, args: Args) -> None:
-    """A write that does not fit is refused as such, and leaves nothing; what is there can be read."""
+    """Check that a write that does not fit is refused as such, and leaves nothing; existing data can be read."""
     before = {tenant_id: _count(specimen.mem, tenant_id) for tenant_id in model.tenants}
     with specimen.without_space() as size:
         outcome = specimen.attempt(lambda mem: run_of(mem, args).observe("user", "full " * (size // 5)).id)

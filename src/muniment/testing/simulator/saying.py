@@ -1,4 +1,4 @@
-"""Acts that say something: messages one by one, in batches, as a chat, results of tools, and repeats of them."""
+"""Acts that write messages: one by one, in batches, as a chat, tool results, and repeats of them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def shown(entry: LedgerEntry) -> tuple[Any, ...]:
 
 
 def message(model: Model, rng: Random, number: int, at: int = 0) -> Args:
-    """Something to say, with a word that nobody else says."""
+    """Draw a message with a unique word."""
     word = model.new_word(number, at)
     content = sentence(rng, word)
     if rng.random() < 0.12:
@@ -47,18 +47,18 @@ def message(model: Model, rng: Random, number: int, at: int = 0) -> Args:
 
 
 def plain(said: Args) -> Args:
-    """A message as it is handed to the store."""
+    """Return a message in the form passed to the store."""
     return {name: value for name, value in said.items() if name not in ("word", "secret")}
 
 
 def stored(said: Args) -> str:
-    """What is kept of a message: everything but the secret."""
+    """Return the stored part of a message: everything but the secret."""
     content = str(said["content"])
     return content.replace(said["secret"], "[redacted:aws_access_key]") if "secret" in said else content
 
 
 def _learn(model: Model, args: Args, answer: Any) -> None:
-    """Each entry was acknowledged, with its content and the trust of who said it."""
+    """Record each acknowledged entry, with its content and its author's trust."""
     for said, told in zip(args["messages"], answer, strict=True):
         acknowledge(model, owner_of(args), args["scope"]["session_id"], said, told)
         if "key" in args:
@@ -66,7 +66,7 @@ def _learn(model: Model, args: Args, answer: Any) -> None:
 
 
 def acknowledge(model: Model, owner: Owner, session_id: str, said: Args, told: Any) -> None:
-    """An entry was acknowledged, with its content and the trust of who said it."""
+    """Record an acknowledged entry, with its content and its author's trust."""
     id_, _, _, trust, flags = told
     word = said["word"]
     model.say(word, owner)
@@ -79,7 +79,7 @@ def acknowledge(model: Model, owner: Owner, session_id: str, said: Args, told: A
 
 
 def _seen(mem: Memory, model: Model, args: Args) -> Any:
-    """All of what was to be said, in order, or nothing of it."""
+    """Return all of the intended messages, in order, or none."""
     found = unknown_events(mem, model, owner_of(args), args["scope"]["session_id"])
     if not found:
         return None

@@ -1,4 +1,4 @@
-"""Telling a story to several stores: step by step, with what went wrong, held to every promise; and shrinking it."""
+"""Running a story on several stores: step by step, with injected faults, checking every promise; and shrinking it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Opener = Callable[[int], list[Specimen]]
 
 @dataclass(slots=True)
 class Tally:
-    """What happened in the stories so far."""
+    """Statistics of the stories so far."""
 
     stories: int = 0
     steps: Counter[str] = field(default_factory=Counter)
@@ -62,7 +62,7 @@ class Tally:
 
 @dataclass(slots=True)
 class Failure:
-    """A promise that did not hold: in which story, at which step, and the shortest story that still breaks it."""
+    """A broken promise: its story and step, and the shortest story that still breaks it."""
 
     seed: int
     steps: tuple[int, ...]
@@ -78,14 +78,14 @@ class Failure:
 
 
 def command(failure: Failure) -> str:
-    """The one line that repeats a failure."""
+    """Return the command line that repeats a failure."""
     steps, engines = ",".join(map(str, failure.steps)), ",".join(failure.engines)
     acts = "" if failure.acts == ACTS else f" --acts {','.join(act.name for act in failure.acts)}"
     return f"python -m benchmarks.simulator --seed {failure.seed} --steps {steps}, --engine {engines}{acts}"
 
 
 def acts_named(names: Iterable[str]) -> tuple[Act, ...]:
-    """The acts of these names: a story may be drawn from some only."""
+    """Return the acts of these names, to draw a story from them only."""
     wanted = set(names)
     if unknown := wanted - {act.name for act in ACTS}:
         raise InvalidInput(f"no act {', '.join(sorted(unknown))}", hint=", ".join(act.name for act in ACTS))
@@ -93,7 +93,7 @@ def acts_named(names: Iterable[str]) -> tuple[Act, ...]:
 
 
 class _Watch:
-    """Keeps the error that a story ended in: any, since an error outside of the tree breaks a promise as well."""
+    """Keeps the error that ended a story: any, since an error outside of the tree breaks a promise as well."""
 
     error: Exception | None = None
 
@@ -107,7 +107,7 @@ class _Watch:
 
 
 class _Story:
-    """One story on its way: the stores, the model, and what has been told so far."""
+    """A story in progress: the stores, the model, and the steps so far."""
 
     def __init__(self, seed: int, specimens: Sequence[Specimen], tally: Tally, acts: tuple[Act, ...]) -> None:
         self.seed = seed
@@ -136,7 +136,7 @@ class _Story:
         self._check(args, rng, is_last=is_last)
 
     def _ask(self, number: int, act: Act, args: Args, fault: Fault | None, skew: timedelta) -> Outcome:
-        """Every store is asked the same, and must answer alike."""
+        """Make the same call on every store, and compare the results."""
         outcomes: list[Outcome] = []
         for specimen in self.specimens:
             specimen.begin(number, self.model.at(skew))
@@ -154,7 +154,7 @@ class _Story:
         return outcomes[0]
 
     def _settle(self, act: Act, args: Args, fault: Fault | None, skew: timedelta, outcome: Outcome) -> None:
-        """Tell the model what came of it; what was broken off is looked for in the stores."""
+        """Record the result in the model; the effect of an interrupted call is read from the stores."""
         wanted = act.refusals(self.model, args)
         if outcome.how == "done":
             must(not wanted or "" in wanted, f"{act.name} is refused", outcome.answer)
@@ -202,7 +202,7 @@ class _Story:
 
 
 def tell(seed: int, steps: Sequence[int], opener: Opener, tally: Tally, acts: tuple[Act, ...] = ACTS) -> Failure | None:
-    """Tell one story; the failure where a promise did not hold."""
+    """Run one story; returns the failure if a promise did not hold."""
     specimens = opener(seed)
     story = _Story(seed, specimens, tally, acts)
     try:
@@ -240,7 +240,7 @@ def shrink(failure: Failure, opener: Opener, *, tries_max: int = 60) -> Failure:
 def simulate(
     seeds: Iterable[int], opener: Opener, *, steps: int = STEPS, acts: tuple[Act, ...] = ACTS
 ) -> tuple[Tally, list[Failure]]:
-    """Tell the story of every seed; each that fails is shrunk."""
+    """Run the story of every seed; each failing one is shrunk."""
     tally = Tally()
     failures = []
     for seed in seeds:
@@ -265,7 +265,7 @@ def _draw_fault(rng: Random) -> Fault:
 
 
 def _draw_owner(owners: Sequence[Owner], args: Args, rng: Random) -> Owner:
-    """Whose things are looked at after a step: those of whom it was about, sometimes another's."""
+    """Draw the owner to check after a step: usually that of the step, sometimes another."""
     about = [owner for owner in owners if "scope" in args and owner == owner_of(args)]
     return about[0] if about and rng.random() < 0.8 else rng.choice(owners)
 

@@ -1,4 +1,4 @@
-"""The stores under test: how each is opened, asked, struck by a fault, started again and looked into."""
+"""The stores under test: opening, calling, faults, restarts and inspection."""
 
 from __future__ import annotations
 
@@ -26,22 +26,24 @@ from muniment.testing.simulator.faults import Fault, FaultyEngine, Killed, in_ch
 __all__ = ["BEHIND", "ENGINES", "POLICY", "Outcome", "Specimen", "StepIds", "open_specimens"]
 
 POLICY = Policy(ledger=LedgerPolicy(inline_bytes_max=600))
-"""Long contents lie in blobs, and what is long comes early."""
+"""Long contents are stored in blobs, with a low limit."""
 ENGINES = ("memory", "sqlite", "postgres")
 BEHIND = ("postgres-pooler", "postgres-replica")
-"""PostgreSQL behind PgBouncer, and with a replica that answers reads: by name alone, since each takes servers more."""
+"""PostgreSQL behind PgBouncer, and with a replica that answers reads: only by explicit name, since each needs more
+servers.
+"""
 _TICK = timedelta(milliseconds=1)
 
 
 class Outcome(NamedTuple):
-    """What a call came to. `unknown`: it was broken off, and whether it was done can only be seen in the store."""
+    """The outcome of a call. `unknown`: it was interrupted, and only the store shows whether it was done."""
 
     how: str
     answer: Any = None
 
 
 class StepIds:
-    """Ids and salts that are the same wherever a step is done, and however often it was tried before."""
+    """Ids and salts that depend only on the step, not on where or how often it was tried."""
 
     def __init__(self, seed: int, racer: str = "") -> None:
         self._seed = seed
@@ -64,7 +66,7 @@ class StepIds:
 
 
 class Specimen:
-    """One store, on an engine that lives in this process alone. What outlives it overrides what differs."""
+    """One store, on an engine within this process. Subclasses with durable stores override the differences."""
 
     name = "memory"
     is_durable = False
@@ -79,12 +81,12 @@ class Specimen:
     def handle(
         self, *, ids: StepIds | None = None, clock: TickingClock | None = None, engine: Engine | None = None
     ) -> Memory:
-        """A memory over this store with nothing cached: another caller, or the same after a restart."""
+        """A memory over this store with an empty cache: another caller, or the same after a restart."""
         ctx = new_context(engine=engine or self.engine, policy=POLICY, clock=clock or self.clock, ids=ids or self.ids)
         return Memory(ctx)
 
     def another_engine(self) -> Engine:
-        """An engine over the same store with connections of its own, as another process has; to be closed."""
+        """Open an engine over the same store with separate connections, as another process would; to be closed."""
         return FaultyEngine(self.engine.inner)
 
     def begin(self, step: int, now: datetime) -> None:
@@ -92,7 +94,7 @@ class Specimen:
         self.clock.set(now)
 
     def attempt(self, work: Callable[[Memory], Any], fault: Fault | None = None) -> Outcome:
-        """Call the store, with a fault in it or without."""
+        """Call the store, optionally with a fault."""
         if fault is None:
             return self._call(work)
         self.engine.arm(fault, self._strike)
@@ -128,13 +130,13 @@ class Specimen:
         raise Killed
 
     def cut(self, transaction: Any) -> None:
-        """Lose the connection: within a transaction or, where there is none, behind its commit."""
+        """Lose the connection: within a transaction or, where there is none, after its commit."""
         del transaction
         raise StorageLost("the connection broke")
 
     @contextmanager
     def without_space(self) -> Iterator[int]:
-        """While nothing can be added; gives the size of a content that cannot fit."""
+        """Allow no growth during the block; yields the size of a content that cannot fit."""
         self.engine.arm(Fault("full", 1), self._strike)
         try:
             yield 2000
@@ -142,11 +144,11 @@ class Specimen:
             self.engine.disarm()
 
     def restart(self) -> None:
-        """Another process takes the store up: what was cached is gone."""
+        """Simulate a restart in another process: caches are lost."""
         self.mem = self.handle()
 
     def files(self) -> list[Path]:
-        """What the store has on disk, where forgotten words may not be left."""
+        """Return the store's files, which must hold no forgotten words."""
         return []
 
     def close(self) -> None:
@@ -169,7 +171,7 @@ class SqliteSpecimen(Specimen):
 
     @contextmanager
     def without_space(self) -> Iterator[int]:
-        """The file may not grow; what is free in it does not suffice."""
+        """Keep the file from growing, with too little free space in it."""
         connections: Any = self.engine.inner._connections  # type: ignore[attr-defined]
         writer = connections.take_writer(_far())
         try:
@@ -201,7 +203,7 @@ Opener = Callable[[int], list[Specimen]]
 
 @contextmanager
 def open_specimens(engines: tuple[str, ...] = ENGINES) -> Iterator[Opener]:
-    """A function that opens fresh stores for the story of a seed; what they share goes when this ends."""
+    """Yield a function that opens fresh stores for the story of a seed; shared resources are released at the end."""
     from muniment.testing.simulator.postgres_specimens import PostgresSpecimen, open_server
 
     with ExitStack() as stack:
@@ -224,7 +226,7 @@ def _open_file(path: Path) -> Engine:
 
 
 def _template(folder: Path) -> Path:
-    """An empty store, made once: its tables are the same for every story."""
+    """Return an empty store, made once, as its tables are the same for every story."""
     path = folder / "empty.db"
     if not path.exists():
         _open_file(path).close()

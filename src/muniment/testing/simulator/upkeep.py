@@ -1,4 +1,4 @@
-"""Acts upon the store: forgetting, dumps, rebuilding, verifying."""
+"""Acts on the store: forgetting, dumps, rebuilding, verifying."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ __all__ = ["ACTS", "shown_dump"]
 
 
 def shown_dump(lines: list[bytes]) -> list[bytes]:
-    """A dump as it can be compared: a receipt's remarks about files are the engine's own, and so is the last line's
-    digest."""
+    """Return a dump in comparable form: without a receipt's remarks about files, which depend on the engine, and the
+    last line's digest.
+    """
     return [line for line in lines[:-1] if b'"kind":"receipt"' not in line]
 
 
@@ -27,7 +28,7 @@ def shown_dump(lines: list[bytes]) -> list[bytes]:
 
 
 _BROKEN_OFF: tuple[str, list[str], dict[str, int], dict[str, str]] = ("", [], {}, {})
-"""The answer of a forget that was done and never acknowledged."""
+"""The result of a forget that was done and never acknowledged."""
 
 
 def _shown(receipt: Receipt) -> Any:
@@ -66,7 +67,7 @@ def _plan_forget_user(model: Model, rng: Random, number: int) -> Args | None:
 
 
 def _sessions_of(model: Model, owner: Owner) -> list[str]:
-    """Every session that may hold something of a user: what was derived may stand where nothing was said."""
+    """Return every session that may hold something of a user: derived items may be in sessions without messages."""
     said = [event.session_id for event in model.events_of(owner, live=False)]
     told = [each.session_id for fact in model.live_facts(owner) for each in fact.assertions]
     derived = [each.session_id for each in model.derived if each.owner == owner]
@@ -96,7 +97,7 @@ def _learn_forget(model: Model, args: Args, answer: Any) -> None:
 
 
 def _seen_forgotten(mem: Memory, model: Model, args: Args) -> Any:
-    """All of it is gone, or nothing."""
+    """Return whether all of it was erased, or nothing."""
     del model
     entries = [mem.ledger.get(id_, tenant_id=args["tenant_id"]) for id_ in args["ids"]]
     gone = [entry.is_forgotten for entry in entries]
@@ -145,7 +146,7 @@ def _plan_transfer(model: Model, rng: Random, number: int) -> Args | None:
 
 
 def _transfer(mem: Memory, args: Args) -> Any:
-    """A dump goes into an empty store and comes out the same; into its own it brings nothing."""
+    """Check that a dump imported into an empty store comes out the same, and adds nothing to its own."""
     lines = list(mem.export(tenant_id=args["tenant_id"]))
     written = mem.import_(lines).written
     must(not any(written.values()), "importing one's own dump writes nothing", written)
@@ -173,8 +174,9 @@ def _rebuild(mem: Memory, args: Args) -> Any:
 
 
 def _verify(mem: Memory, args: Args) -> Any:
-    """How many versions a receipt has is the engine's own: one after a forget that was broken off is made up for when
-    files are scrubbed."""
+    """Ignore the number of versions of a receipt, which depends on the engine: an interrupted forget is completed by
+    the scrub.
+    """
     report = mem.verify(tenant_id=args["tenant_id"])
     must(report.ok and not report.lacking, "every chain holds, and what was derived is what the ledger gives", report)
     return {name: value for name, value in report.to_wire().items() if name != "derived"}

@@ -1,19 +1,19 @@
-"""What an arm gave for a question, and what that is worth: measures from 0 to 1, of which more is better. Pure.
+"""Score the result of an arm for a question: measures from 0 to 1, more is better. Pure.
 
-| measure | of which questions | 1 means |
+| measure | applies to | 1 means |
 |---|---|---|
-| recall | those with evidence | all of it was given; else the share that was |
-| told | those with answers | one of them stands in the text, word for word (dates and numbers in any form) |
-| newest | those with stale evidence | the evidence is there, and above what is stale |
-| clean | those with `not_told` | none of it stands in the text |
-| recognised | those that nothing answers | the packet says so |
-| offered | the others | the packet does not say that nothing answers it |
-| f1, contains | those with answers | the model's answer has their tokens; holds one of them |
-| answered, declined | answerable ones; the others | the model answered; it said that it does not know |
-| cited | those with evidence | the model's answer cites a piece of it |
+| recall | questions with evidence | all of it is present; else the share that is |
+| told | questions with answers | the text contains one of them word for word (dates and numbers in any form) |
+| newest | questions with stale evidence | the evidence is present, and above anything stale |
+| clean | questions with `not_told` | the text contains none of it |
+| recognised | unanswerable questions | the packet says so |
+| offered | answerable questions | the packet does not claim that nothing answers it |
+| f1, contains | questions with answers | the model's answer has their tokens; contains one of them |
+| answered, declined | answerable questions; the others | the model answered; it said that it does not know |
+| cited | questions with evidence | the model's answer cites a piece of it |
 
-The last five need a model. A question passes with an arm where its evidence (where none is named, an answer) is given
-whole, nothing stale stands above it, nothing is told that must not be, and that nothing answers it is recognised.
+The last five need a model. A question passes with an arm if all of its evidence (or, if none is named, an answer) is
+present, nothing stale is above it, no `not_told` text is present, and an unanswerable question is recognised.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ _PASSING = ("newest", "clean", "recognised")
 
 
 class Piece(NamedTuple):
-    """A piece of evidence as the question names it, and the events that it is."""
+    """A piece of evidence as written in the question, and its events."""
 
     said: str
     event_ids: tuple[str, ...]
     is_quote: bool
-    """Words of an event, which have to stand in the text; else the event itself."""
+    """True if the evidence is given as words of an event, which must occur in the text; false if by event id."""
     text: str = ""
-    """Of an event that is named by its id, what it says, for people."""
+    """Text of an event given by id, for display."""
 
 
 class Wanted(NamedTuple):
-    """What a question names, found in the store."""
+    """The evidence and expectations of a question, looked up in the store."""
 
     evidence: tuple[Piece, ...] = ()
     stale: tuple[Piece, ...] = ()
@@ -54,43 +54,43 @@ class Wanted(NamedTuple):
 
 
 class Given(NamedTuple):
-    """What an arm gave for one question."""
+    """The result of an arm for one question."""
 
     text: str
-    """What a model would read."""
+    """The text a model would read."""
     event_ids: tuple[str, ...]
-    """The events that stand in it, from the top down."""
+    """The events in the text, from the top down."""
     tokens: int
     found: bool | None = None
-    """Whether it says that memory holds something on the question; None where it cannot tell."""
+    """Whether the arm says that memory has an answer; None if it cannot say."""
     marks: Mapping[str, str] = {}
     omitted: Mapping[str, str] = {}
-    """Events that were weighed and left out, and why."""
+    """Events that were considered and left out, and why."""
     duration_ms: float = 0.0
     answer: str | None = None
-    """The model's, where one was asked."""
+    """The model's answer, if one was asked."""
 
 
 class Miss(NamedTuple):
-    """Something that is not as expected, and what is known of the cause."""
+    """An unmet expectation, and its known cause."""
 
     what: Literal["missing", "cut", "untold", "stale", "told", "not_recognised", "refused"]
     said: str = ""
     because: str = ""
-    """Why an event was left out of a packet, by the name that its explanation has for it."""
+    """Why an event was left out of a packet, as named in its explanation."""
     rank: int | None = None
-    """Where a search has it; 0 where it is not among those that were looked at."""
+    """Rank in a search; 0 if it is not among the results examined."""
     text: str = ""
-    """What is said by an event that `said` names by its id, for people."""
+    """Text of an event given by id, for display."""
 
 
 def folded(text: str) -> str:
-    """A text as quotes are looked for: in small letters, with one blank for any white space."""
+    """Normalise a text for finding quotes: lower case, with single spaces."""
     return " ".join(text.casefold().split())
 
 
 def judge(question: EvalQuestion, wanted: Wanted, given: Given) -> dict[str, float]:
-    """Every measure that applies, in the order of `MEASURES`."""
+    """Return every measure that applies, in the order of `MEASURES`."""
     text = folded(given.text)
     found: dict[str, float] = {}
     if wanted.evidence:
@@ -116,7 +116,7 @@ def _is_given(piece: Piece, given: Given, text: str) -> bool:
 
 
 def _is_newest(wanted: Wanted, given: Given) -> bool:
-    """Is evidence there, and everything stale absent or further down?"""
+    """True if evidence is present, and anything stale is absent or further down."""
     places = {id_: place for place, id_ in enumerate(given.event_ids)}
     fresh = [places[id_] for id_ in wanted.event_ids if id_ in places]
     stale = [places[id_] for id_ in _stale_ids(wanted) if id_ in places]
@@ -139,7 +139,7 @@ def _judge_answer(question: EvalQuestion, wanted: Wanted, given: Given, answer: 
 
 
 def passes(measures: Mapping[str, float]) -> bool | None:
-    """Is everything as expected? None where this arm has nothing to say on what is."""
+    """True if every expectation is met; None if nothing expected can be measured for this arm."""
     first = next((name for name in ("recall", "told") if name in measures), None)
     decisive = [name for name in (first, *_PASSING) if name is not None and name in measures]
     return all(measures[name] == 1 for name in decisive) if decisive else None
@@ -148,7 +148,7 @@ def passes(measures: Mapping[str, float]) -> bool | None:
 def misses_of(
     question: EvalQuestion, wanted: Wanted, given: Given, measures: Mapping[str, float], ranks: Mapping[str, int]
 ) -> Iterator[Miss]:
-    """What is not as expected, and why; `ranks` says where a long search has each event."""
+    """Yield unmet expectations with their causes; `ranks` gives each event's position in a long search."""
     text = folded(given.text)
     for piece in wanted.evidence:
         if not _is_given(piece, given, text):

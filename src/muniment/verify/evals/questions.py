@@ -1,11 +1,11 @@
-"""The questions of an eval: what is asked of whose memory, and what is expected to come of it. Pure.
+"""The questions of an eval: the user, the question and the expected result. Pure.
 
     {"question": "Where does Ana live?", "user_id": "ana", "answers": ["Berlin"],
      "evidence": ["I moved to Berlin in May."], "stale": ["I live in Hamburg."], "not_told": ["Hamburg"]}
     {"question": "What is her dog called?", "user_id": "ana", "answerable": false}
 
-A piece of evidence is the id of an event, or words that stand in one. What is wrong with a question is said with its
-place; nothing of a file is asked before all of it can be read.
+A piece of evidence is the id of an event, or words that occur in one. Errors name the place of the question; no
+question is asked until the whole file has been read.
 """
 
 from __future__ import annotations
@@ -27,54 +27,54 @@ Text = Annotated[str, StringConstraints(min_length=1, max_length=_TEXT_CHARS_MAX
 
 
 class EvalQuestion(Record):
-    """One question. What was not said of whom it is about is said by whoever asks."""
+    """One question of an eval. Its user may be given by the caller instead."""
 
     id: Absent[IdText] = None
-    """What it is known by from one run to the next; by default made from the question itself."""
+    """Identifies the question across runs; by default derived from the question."""
     question: Text
     asked_at: Absent[str] = None
-    """When it is asked (ISO 8601); by default when the last of the user's turns was said."""
+    """When it is asked (ISO 8601); by default the time of the user's last turn."""
     user_id: Absent[IdText] = None
     agent_id: Absent[IdText] = None
     session_id: Absent[IdText] = None
-    """The session it is asked in; by default one that holds nothing."""
+    """The session it is asked in; by default an empty one."""
     answers: Items[Text] = ()
-    """Texts of which any answers it."""
+    """Texts of which any one answers it."""
     evidence: Items[Text] = ()
-    """All that has to be found: ids of events, or words that stand in one."""
+    """Required evidence: ids of events, or words that occur in one."""
     stale: Items[Text] = ()
     """Events, or words of them, that once answered it and are outdated."""
     not_told: Items[Text] = ()
-    """Texts that must not be told: an outdated value, what somebody else said."""
+    """Texts that must not be shown: an outdated value, or another person's words."""
     answerable: bool = True
-    """False: nothing in memory answers it, and that should be noticed."""
+    """False if nothing in memory answers it, which should be noticed."""
     note: Absent[str] = None
-    """For whoever edits the file."""
+    """Note for editors of the file."""
 
     @property
     def name(self) -> str:
-        """Its id."""
+        """Id of the question."""
         if self.id is not None:
             return self.id
         return f"q_{digest_of([self.question, self.user_id, self.session_id, self.asked_at])[:10]}"
 
     @property
     def expected(self) -> dict[str, Any]:
-        """What is expected, as it was written."""
+        """The expectations as written."""
         fields = ("answers", "evidence", "stale", "not_told")
         said: dict[str, Any] = {name: list(getattr(self, name)) for name in fields if getattr(self, name)}
         return said if self.answerable else said | {"answerable": False}
 
 
 class Placed(NamedTuple):
-    """Something that was read, and where it stood: `questions.jsonl:3`."""
+    """A parsed value and its place: `questions.jsonl:3`."""
 
     where: str
     data: Any
 
 
 def read_questions(documents: Iterable[Placed]) -> list[EvalQuestion]:
-    """The questions of a file: one a document, or lists of them. Raises for the first that cannot be asked."""
+    """Read the questions of a file: one per document, or lists of them. Raises for the first invalid one."""
     questions: list[EvalQuestion] = []
     places: dict[str, str] = {}
     for where, data in documents:
@@ -96,7 +96,7 @@ def read_questions(documents: Iterable[Placed]) -> list[EvalQuestion]:
 
 
 def read_question(data: Any, where: str = "", path: str = "$") -> EvalQuestion:
-    """One question; `where` is said before what is wrong with it, `path` is where it stands in its document."""
+    """Read one question; `where` prefixes error messages, `path` is its place in its document."""
     before = f"{where}: " if where else ""
     if isinstance(data, EvalQuestion):
         return data
@@ -121,7 +121,7 @@ def _hint(data: Mapping[str, Any]) -> str:
 
 
 def _check(question: EvalQuestion) -> None:
-    """What each field allows and they do not together."""
+    """Check rules that involve several fields."""
     if question.asked_at is not None:
         parse_instant(question.asked_at, path="$.asked_at")
     if not question.expected:
@@ -148,12 +148,12 @@ def _check(question: EvalQuestion) -> None:
 # -- a first file, from facts --------------------------------------------------------------------------
 
 _UNANSWERED_MAX = 3
-"""Questions that nothing answers, for one user."""
+"""Unanswerable questions generated per user."""
 _OWN = "user"
 
 
 class KnownValue(NamedTuple):
-    """A value that is or was known under a key, and the events it rests on."""
+    """A current or former value of a key, and the events it rests on."""
 
     key: str
     value: Any
@@ -166,7 +166,7 @@ class KnownValue(NamedTuple):
 
 
 def first_questions(known: Mapping[str, Sequence[KnownValue]]) -> Iterator[dict[str, Any]]:
-    """Questions by what is known of each user, in the order of their ids and keys."""
+    """Generate questions from what is known of each user, in the order of their ids and keys."""
     current = {
         user: {each.key: each for each in values if each.is_current and each.sources and each.text.strip()}
         for user, values in sorted(known.items())

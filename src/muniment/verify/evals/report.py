@@ -1,6 +1,6 @@
-"""One run of an eval: what came of every question with every arm, the means, and how arms differ. Pure.
+"""The report of one eval run: results of every question with every arm, means, and differences between arms. Pure.
 
-The same questions on the same memory give the same bytes; how long each arm took stands apart, under `times`.
+The same questions on the same memory give the same bytes; durations are kept apart, under `times`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from muniment.verify.evals.questions import EvalQuestion
 from muniment.verify.junit import JUnitCase, to_junit
 
 FORMAT = 1
-"""Which shape the report's JSON has."""
+"""Version of the report's JSON format."""
 _DIGITS = 4
 
 
 class Scored(NamedTuple):
-    """What one arm gave for one question, measured."""
+    """The measured result of one arm for one question."""
 
     given: Given
     measures: Mapping[str, float]
@@ -38,27 +38,27 @@ class Scored(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question, of whose memory and when it was asked, and what came of it; or why it could not be."""
+    """A question with its user, its time and its results, or the reason it could not be asked."""
 
     question: EvalQuestion
     user_id: str
     asked_at: str
     broken: tuple[str, ...] = ()
-    """What it names and memory does not hold: it is not measured, and never passes."""
+    """Evidence that memory does not hold: the question is not measured, and never passes."""
     texts: Mapping[str, str] = field(default_factory=dict)
-    """What the events say that it names by their ids, for people."""
+    """Texts of events given by id, for display."""
     by_arm: Mapping[str, Scored] = field(default_factory=dict)
 
 
 class Mean(NamedTuple):
-    """The mean of a measure over the questions that it applies to."""
+    """The mean of a measure over the questions it applies to."""
 
     mean: float
     questions: int
 
 
 class ArmSummary(NamedTuple):
-    """What an arm came to."""
+    """Totals of one arm."""
 
     arm: Arm
     means: Mapping[str, Mean]
@@ -70,7 +70,7 @@ class ArmSummary(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """How much more an arm has of a measure than the first one, on the questions of both, and between which bounds."""
+    """An arm's lead over the first arm in one measure, with confidence bounds, on the questions of both."""
 
     arm: str
     measure: str
@@ -81,19 +81,19 @@ class Difference(NamedTuple):
 
     @property
     def is_sure(self) -> bool:
-        """Do enough questions lie on one side of nought?"""
+        """True if the interval excludes zero."""
         return self.questions >= PAIRS_MIN and (self.lower > 0 or self.upper < 0)
 
 
 @dataclass(frozen=True)
 class EvalReport:
-    """The results of an eval, in the order of its questions; the first arm is the one the others are compared with."""
+    """Results of an eval, in the order of its questions; other arms are compared with the first."""
 
     name: str
     arms: tuple[Arm, ...]
     asked: tuple[Asked, ...]
     counter: str
-    """What counted the tokens."""
+    """Name of the token counter."""
     model: str | None = None
 
     @property
@@ -102,7 +102,7 @@ class EvalReport:
 
     @cached_property
     def summaries(self) -> dict[str, ArmSummary]:
-        """By the name of the arm."""
+        """Summaries by arm name."""
         return {arm.name: self._summary(arm) for arm in self.arms}
 
     @property
@@ -110,12 +110,12 @@ class EvalReport:
         return tuple(each for each in self.asked if each.broken)
 
     def measures(self) -> tuple[str, ...]:
-        """Those that apply to some question, in their order."""
+        """Measures that apply to some question, in order."""
         used = {name for summary in self.summaries.values() for name in summary.means}
         return tuple(name for name in MEASURES if name in used)
 
     def scored(self, arm: str) -> Iterator[tuple[Asked, Scored]]:
-        """What came of every question that could be asked."""
+        """Results of every question that could be asked."""
         return ((each, each.by_arm[arm]) for each in self.asked if not each.broken)
 
     def _summary(self, arm: Arm) -> ArmSummary:
@@ -134,7 +134,7 @@ class EvalReport:
 
     @cached_property
     def differences(self) -> tuple[Difference, ...]:
-        """Every other arm against the first, measure by measure."""
+        """Differences between every other arm and the first, by measure."""
         return tuple(
             found
             for arm in self.arms[1:]
@@ -223,7 +223,7 @@ def _scored(scored: Scored) -> dict[str, Any]:
 
 
 def _miss(miss: Miss) -> dict[str, Any]:
-    """Without what was said: the JSON is kept beside code, the page is not."""
+    """A miss without any event text, as the JSON may be committed with code."""
     return {name: value for name, value in miss._asdict().items() if name != "text" and value not in ("", None)}
 
 
@@ -235,14 +235,14 @@ def _rounded(values: Mapping[str, Any]) -> dict[str, Any]:
 
 _SLACK = 1e-9
 _ROUNDED = 5e-5
-"""A run that was kept has four digits."""
+"""A stored report has four decimal digits."""
 
 
 # -- shares that must be reached ----------------------------------------------------------------------
 
 
 class Least(NamedTuple):
-    """A measure that must be reached, by the first arm unless another is named."""
+    """A minimum for a measure, of the first arm unless another is named."""
 
     measure: str
     share: float
@@ -253,7 +253,7 @@ class Least(NamedTuple):
 
 
 def check_least(report: EvalReport, wanted: Iterable[Least]) -> list[tuple[Least, str | None]]:
-    """Each with what is wrong, or None. What no arm or no question measures is not reached."""
+    """Pair each minimum with its failure, or None. A measure that applies to no arm or question fails."""
     return [(least, _shortfall(report, least)) for least in wanted]
 
 
@@ -272,14 +272,14 @@ def _shortfall(report: EvalReport, least: Least) -> str | None:
 
 
 class KeptAnswer(OpenRecord):
-    """What an arm came to with one question."""
+    """The stored result of an arm for one question."""
 
     measures: dict[str, float]
     passed: bool | None
 
 
 class KeptQuestion(OpenRecord):
-    """A question of the run before."""
+    """A question of the previous run."""
 
     id: str
     question: str
@@ -289,7 +289,7 @@ class KeptQuestion(OpenRecord):
 
 
 class Baseline(OpenRecord):
-    """What is read of the JSON of a run before."""
+    """The parts of a previous run's JSON that are compared."""
 
     eval: Literal[1]
     questions: Items[KeptQuestion]
@@ -302,7 +302,7 @@ def read_baseline(data: Any, where: str) -> Baseline:
 
 
 class Flip(NamedTuple):
-    """A question that passes and did not, or the other way round."""
+    """A question that newly passes or newly fails."""
 
     arm: str
     question_id: str
@@ -311,7 +311,7 @@ class Flip(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """A mean that is not what it was."""
+    """A mean that has changed."""
 
     arm: str
     measure: str
@@ -323,15 +323,15 @@ class Moved(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BaselineDiff:
-    """What changed since the run before."""
+    """Changes since the previous run."""
 
     moved: tuple[Moved, ...]
     flips: tuple[Flip, ...]
     same: int
-    """Questions that are the same in both."""
+    """Number of questions unchanged between runs."""
     added: tuple[str, ...]
     changed: tuple[str, ...]
-    """Questions by the same id that ask or expect something else."""
+    """Questions with the same id whose wording or expectations changed."""
     gone: tuple[str, ...]
 
     @property
@@ -340,7 +340,7 @@ class BaselineDiff:
 
 
 def compare(report: EvalReport, before: Baseline) -> BaselineDiff:
-    """This run against the one before."""
+    """Compare this run with the previous one."""
     kept = {question.id: question for question in before.questions}
     asked = {each.question.name: each for each in report.asked}
     same = {
@@ -399,10 +399,10 @@ def junit_cases(
     compared: BaselineDiff | None,
     words: Mapping[str, str],
 ) -> Iterator[JUnitCase]:
-    """A case for each question with the first arm, each share that must be reached, and each measure of the run before.
+    """Yield a case for each question with the first arm, each minimum, and each measure of the previous run.
 
-    `words` says by question what was missed. Where nothing else decides, a missed question fails; where shares or a run
-    before do, a question fails that passed then, and others that were missed are told as skipped.
+    `words` gives the misses by question. By default, a missed question fails; with minimums or a previous run, only a
+    question that passed then fails, and other misses are reported as skipped.
     """
     demands = list(least)
     lost = (
@@ -434,13 +434,13 @@ def junit_cases(
 
 ArmKind = Literal["packet", "search", "bm25"]
 BUDGETS = (512, 1024)
-"""Tokens of the packets, unless others are asked for."""
+"""Default token budgets of packets."""
 K = 10
-"""How many a search gives, unless another number is asked for."""
+"""Default number of search results."""
 
 
 class Arm(NamedTuple):
-    """One way. A packet and a text of BM25's best turns have a budget, a search and BM25's own list a length."""
+    """A way to answer a question. Packets and BM25 texts have a token budget; searches and BM25 lists have a length."""
 
     name: str
     kind: ArmKind
@@ -448,7 +448,7 @@ class Arm(NamedTuple):
     k: int | None = None
     purpose: str = "responder"
     policy: Policy | None = None
-    """Of a packet, where it is not the store's own."""
+    """Policy of a packet, if not the store's own."""
 
 
 def make_arms(
@@ -459,8 +459,8 @@ def make_arms(
     k: int = K,
     reference: bool = True,
 ) -> tuple[Arm, ...]:
-    """Packets at every budget, for every purpose, under the store's policy and each that is named; a search; and what
-    plain BM25 has at the same sizes. The first is the one that others are compared with.
+    """Make arms: packets at every budget, for every purpose, under the store's policy and each named one; a search; and
+    plain BM25 at the same sizes. The first arm is the baseline of comparisons.
     """
     sizes, wanted = tuple(dict.fromkeys(budgets)), tuple(dict.fromkeys(purposes))
     if not sizes or not wanted:

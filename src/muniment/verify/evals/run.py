@@ -1,8 +1,8 @@
-"""Ask the questions of an eval with every arm, and measure what came of it.
+"""Ask the questions of an eval with every arm, and measure the results.
 
-Nothing is written: packets are composed and not kept, searches leave no trace. Every question is asked in the scope of
-its own user; what it names as evidence is looked for there and nowhere else, and where that memory does not hold it (it
-was forgotten, or never said) the question is broken rather than missed.
+Nothing is written: packets are composed but not stored, and searches leave no trace. Every question is asked in its own
+user's scope. Its evidence is looked up only there; if that memory does not hold it (forgotten, or never recorded), the
+question is broken rather than missed.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from muniment.verify.evals.questions import EvalQuestion
 from muniment.verify.evals.report import Arm, Asked, EvalReport, Scored
 
 Answerer = Callable[[list[dict[str, Any]]], str]
-"""A model: the messages of a chat in, its answer out."""
+"""A model: chat messages in, answer out."""
 SESSION = "eval"
-"""The session that a question is asked in that names none: one that holds nothing, so all others are earlier."""
+"""Default session of a question: an empty one, so that all others are earlier."""
 BRIEFLY = "Answer in as few words as possible. If the evidence does not say, answer: I don't know."
-"""What a model is told behind the question, so that answers can be compared token by token."""
+"""Instruction after the question, so that answers can be compared token by token."""
 _SHOWN_CHARS = 400
-"""How much of an event is shown to people beside its id."""
+"""Maximum characters of an event shown for its id."""
 _LOOKED_AT = 100
-"""How far down a search is looked for what an arm missed."""
+"""How many search results are examined for missed evidence."""
 
 
 def run_eval(
@@ -56,7 +56,7 @@ def run_eval(
     cite: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> EvalReport:
-    """Every question with every arm. `user_id` and `agent_id` are for questions that name none."""
+    """Ask every question with every arm. `user_id` and `agent_id` apply to questions that name none."""
     owners = [question.user_id or user_id for question in questions]
     for question, owner in zip(questions, owners, strict=True):
         if not owner:
@@ -83,7 +83,7 @@ def run_eval(
 
 
 class _Said(NamedTuple):
-    """A turn as a list of the best shows it."""
+    """A turn as shown in a result list."""
 
     id: str
     ts: str
@@ -123,7 +123,7 @@ class _User:
         return PlainBm25([turn.text for turn in self.turns])
 
     def find(self, said: Iterable[str], broken: list[str]) -> tuple[Piece, ...]:
-        """What a question names, as events; what is not there is told in `broken`."""
+        """Find the events of a question's evidence, adding any missing to `broken`."""
         found = []
         for each in said:
             if each in self.texts:
@@ -144,7 +144,7 @@ class _User:
 
 
 class _Asking:
-    """A question, asked of a user's memory."""
+    """A question asked of one user's memory."""
 
     def __init__(self, ctx: Context, scope: Scope, user: _User, question: EvalQuestion) -> None:
         self._ctx, self._scope, self._user, self._question = ctx, scope, user, question
@@ -175,7 +175,7 @@ class _Asking:
 
     @cached_property
     def _ranks(self) -> dict[str, int]:
-        """Where a long search has each event."""
+        """Rank of each event in a long search."""
         hits = search_user(self._ctx, self._scope, self._question.question, _LOOKED_AT, self._now)
         ranks: dict[str, int] = {}
         for rank, hit in enumerate(hits, 1):
@@ -225,7 +225,7 @@ class _Asking:
         return self._listed(lines)
 
     def _reference(self, arm: Arm) -> Given:
-        """BM25's best turns: so many, or whole ones that fit the budget, passing over what does not."""
+        """BM25's best turns: a fixed number, or whole turns that fit the budget, skipping those that do not."""
         ranked = [self._user.turns[place] for place in self._user.bm25.ranked(self._question.question)]
         if arm.max_tokens is None:
             return self._listed([((turn.id,), turn.line) for turn in ranked[: arm.k]])
@@ -247,13 +247,13 @@ class _Asking:
 
 
 def _from_the_top(build: Build) -> tuple[str, ...]:
-    """The evidence of a packet in the order in which its page names it; what only the packet cites comes last."""
+    """The evidence of a packet in page order; evidence cited only by the packet comes last."""
     shown = (build.marks[number] for number in numbers_in(build.text) if number in build.marks)
     return tuple(dict.fromkeys([*shown, *(citation.id for citation in build.packet.citations)]))
 
 
 def _omitted(build: Build) -> dict[str, str]:
-    """Why turns that were weighed are not in the packet."""
+    """Reasons that considered turns are not in the packet."""
     reasons = {each.item: each.reason for each in build.packet.explain.omitted}
     purpose = build.packet.meta.purpose
     return {
@@ -271,7 +271,7 @@ _WORD = re.compile(rf"[{_SIGNS}]+|[^\W_{_SIGNS}]+")
 
 
 def _words(text: str) -> Iterator[str]:
-    """Words in small letters; of scripts without blanks, pairs of signs."""
+    """Lower-case words; for scripts without spaces, character pairs."""
     for word in _WORD.findall(text.casefold()):
         if "\u3041" <= word[0] <= "\ud7a3" and len(word) > 1:
             yield from (word[at : at + 2] for at in range(len(word) - 1))
@@ -280,7 +280,7 @@ def _words(text: str) -> Iterator[str]:
 
 
 class PlainBm25:
-    """The turns of one user, to be ranked for any number of questions."""
+    """BM25 over the turns of one user, for any number of questions."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         lengths: list[int] = []
@@ -295,7 +295,7 @@ class PlainBm25:
         self._norms = [_K1 * (1 - _B + _B * length / (mean or 1.0)) for length in lengths]
 
     def ranked(self, question: str) -> list[int]:
-        """The places of the turns that share a word with the question, best first; of equals, the first said."""
+        """Indices of turns that share a word with the question, best first, ties in order of time."""
         scores: dict[int, float] = {}
         for word in dict.fromkeys(_words(question)):
             held = self._turns.get(word, ())

@@ -1,4 +1,4 @@
-"""Fine-grained fact checking (RC-17): an output against documents, sentence by sentence, with no model.
+"""Fine-grained fact checking: an output against documents, sentence by sentence, with no model.
 
 `check_facts` gives an `FGFCReport`; `verify.results` reads a verdict, reason codes and a score from it.
 """

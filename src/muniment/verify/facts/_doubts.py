@@ -1,9 +1,9 @@
-"""What speaks against a claim: each check gives doubts, each with its kind of error and the sentence that it rests on.
+"""Doubts about a claim: each has its kind of error and the source sentence it rests on.
 
-Word by word: numbers, dates and names that the source does not hold, or holds elsewhere while the evidence has another
-in their place; a denial that is added or lost; a word whose opposite the evidence uses. Between words: whom a pronoun
-means, what follows what, how sure it is. Each check asks for the same words in one sentence of the source and is silent
-where it does not find them.
+Doubts about single words: numbers, dates and names that the source lacks, or that the evidence replaces with another;
+an added or lost negation; a word whose opposite the evidence uses. Doubts about relations: the referent of a pronoun,
+the order of events, certainty. Each check looks for the same words in one sentence of the source, and raises nothing if
+it finds none.
 """
 
 from __future__ import annotations
@@ -57,22 +57,22 @@ DoubtKind = Literal[
     "word_unmatched",
 ]
 _COUNTED = frozenset(("one", "two", "three"))
-"""Numbers that a text may give by naming so many things."""
+"""Numbers that a text may express by naming that many things."""
 _DENIAL_REACH = 6
 _COVER_WELL = 0.6
 _COVER_MIN = 0.5
-"""Below it a denial may belong to something that the evidence does not speak of."""
+"""Below it a negation may belong to something that the evidence does not mention."""
 _SLOT_REACH = 4
 _SILENT_TEXT = (
     "words_absent name_absent number_absent date_absent no_antecedent subject_unmatched object_unmatched "
     "place_unmatched time_unmatched number_unmatched verb_unmatched word_unmatched"
 )
 _SILENT = frozenset(_SILENT_TEXT.split())
-"""What the source says nothing about."""
+"""Kinds of doubt about which the source is silent."""
 
 
 class Doubt(NamedTuple):
-    """One thing that speaks against a claim: `start` and `end` are its place in the claim's text."""
+    """A doubt; `start` and `end` are its place in the claim's text."""
 
     kind: DoubtKind
     error: ErrorType
@@ -81,20 +81,20 @@ class Doubt(NamedTuple):
     why: str
     weight: float = 1.0
     instead: str | None = None
-    """What the evidence has in its place; an empty string where it has nothing."""
+    """The evidence's replacement; an empty string if it has none."""
     place: int = -1
-    """The sentence of the source that it rests on."""
+    """Index of the source sentence it rests on."""
     quiet: bool = False
-    """Too little to change a verdict: it counts towards the score alone."""
+    """True if it is too weak to change a verdict, and only lowers the score."""
 
     @property
     def contradicts(self) -> bool:
-        """Does the evidence say otherwise, rather than say nothing?"""
+        """True if the evidence contradicts the claim, rather than being silent."""
         return self.instead is not None or self.kind not in _SILENT
 
 
 def word_doubts(claim: Claim, source: Source) -> Iterator[Doubt]:
-    """The doubts that single words raise."""
+    """Doubts raised by single words."""
     denies = "negation" in claim.roles or not denying_stems().isdisjoint(claim.keys)
     near = _NearUnits(claim, source)
     at = 0
@@ -121,7 +121,7 @@ def _adjoin(claim: Claim, at: int) -> bool:
 
 
 def circumstance(claim: Claim, at: int) -> bool:
-    """Does the word tell when, where or how long rather than who or what?"""
+    """True if the word says when, where or how long rather than who or what."""
     before = claim.words[at - 1].key if at else ""
     after = claim.words[at + 1].key if at + 1 < len(claim.words) else ""
     return claim.roles[at] == "date" or before in CIRCUMSTANCE_BEFORE or after in PERIODS
@@ -131,7 +131,7 @@ def circumstance(claim: Claim, at: int) -> bool:
 
 
 class _NearUnits:
-    """What the sentences near a claim count in which unit, by the number: read once, when first asked for."""
+    """Units of each number in the sentences near a claim, read on first use."""
 
     def __init__(self, claim: Claim, source: Source) -> None:
         self._claim, self._source = claim, source
@@ -139,7 +139,7 @@ class _NearUnits:
         self._units: dict[str, dict[str, int]] = {}
 
     def of(self, key: str) -> dict[str, int]:
-        """The units in which a number stands there, each with the first sentence that has it so."""
+        """The units of a number there, each with its first sentence."""
         units = self._units.get(key)
         if units is None:
             units = self._units[key] = {}
@@ -190,7 +190,7 @@ def _quantity(claim: Claim, source: Source, at: int, near: _NearUnits) -> Iterat
 
 
 def _unit(claim: Claim, at: int, near: _NearUnits) -> Iterator[Doubt]:
-    """Doubts about a number that the source gives too, but of something else."""
+    """Doubt a number that the source gives in another unit."""
     ours = unit_of(claim.text, claim.words, at)
     if ours is None or claim.covered < _COVER_MIN:
         return
@@ -204,7 +204,7 @@ def _unit(claim: Claim, at: int, near: _NearUnits) -> Iterator[Doubt]:
 
 
 def _has_other(claim: Claim, source: Source) -> bool:
-    """Does the best sentence have numbers that the claim has not?"""
+    """True if the best sentence has numbers that the claim lacks."""
     words = source.sentences[claim.best].words if claim.best >= 0 else ()
     return any(word.kind == "number" and word.key not in claim.keys for word in words)
 
@@ -230,7 +230,7 @@ def _name(claim: Claim, source: Source, at: int, end: int) -> Iterator[Doubt]:
 
 
 def _known_alone(claim: Claim, source: Source, at: int, end: int) -> bool:
-    """Does the evidence have the last word of a name, never behind another name than the claim's?"""
+    """True if the evidence has the last word of a name, but never after another first name."""
     own = {word.key for word in claim.words[at:end]}
     forms = {form.key for form in claim.variants[end - 1]}
     found = False
@@ -245,10 +245,10 @@ def _known_alone(claim: Claim, source: Source, at: int, end: int) -> bool:
 
 
 def _rival(claim: Claim, source: Source, at: int, end: int, *, sure: bool = False) -> str | None:
-    """What the best sentence has of the same sort beside the same words, and the claim has not; one year for another.
+    """The best sentence's word of the same sort in the same context that the claim lacks, such as another year.
 
-    Where only one small word beside it is the same, the sentence has to cover the claim well, or, to be `sure`, it is
-    not enough.
+    If the context is only one small word, the sentence has to cover the claim well; for `sure`, even that is not
+    enough.
     """
     if claim.best < 0:
         return None
@@ -272,7 +272,7 @@ def _rival(claim: Claim, source: Source, at: int, end: int, *, sure: bool = Fals
 
 
 def _same_sort(one: Word, other: Word) -> bool:
-    """Years stand for years, months for months, days of the week for each other; digits for digits among dates."""
+    """True for two years, months, weekdays, or digit groups of dates."""
     if one.kind == "date":
         return one.key[:2] == other.key[:2] and one.text.isdecimal() == other.text.isdecimal()
     return _is_year(one) == _is_year(other)
@@ -283,7 +283,7 @@ def _is_year(word: Word) -> bool:
 
 
 def _runs(words: Sequence[Word], kind: str) -> list[tuple[int, int]]:
-    """First and last places of stretches of one sort; names that follow each other are one, all else stands alone."""
+    """First and last indices of runs of one sort; consecutive names are one run, anything else is single."""
     runs: list[tuple[int, int]] = []
     for at, word in enumerate(words):
         if word.kind != kind or (kind == "name" and at == 0):
@@ -299,7 +299,7 @@ def _runs(words: Sequence[Word], kind: str) -> list[tuple[int, int]]:
 
 
 def _added_negation(claim: Claim, source: Source, at: int) -> Iterator[Doubt]:
-    """A denial where the evidence denies nothing, and nowhere denies what is denied here."""
+    """Doubt a negation if the evidence negates nothing, and the source nowhere negates the same word."""
     if claim.best < 0:
         return
     behind = claim.words[at].text.isascii()
@@ -308,7 +308,7 @@ def _added_negation(claim: Claim, source: Source, at: int) -> Iterator[Doubt]:
     for place in denied[:2] if behind else denied[-2:]:
         key = claim.words[place].key
         if place == denied[0] and key not in claim.evidence and not claim.evidence.isdisjoint(opposed(key)):
-            return  # to deny a word is to say its opposite
+            return  # negating a word asserts its opposite
         for form in claim.variants[place]:
             if any(source.denied(spot, _DENIAL_REACH) for spot in source.places[form.key][:50]):
                 return
@@ -323,7 +323,7 @@ def _added_negation(claim: Claim, source: Source, at: int) -> Iterator[Doubt]:
 
 
 def _lost_negation(claim: Claim, source: Source, at: int) -> Iterator[Doubt]:
-    """A verb that the evidence denies and the claim, which it covers well and which denies nothing, does not."""
+    """Doubt an affirmative claim that the evidence covers well but negates."""
     if claim.best < 0 or claim.covered < _COVER_WELL:
         return
     word = claim.words[at]
@@ -335,7 +335,7 @@ def _lost_negation(claim: Claim, source: Source, at: int) -> Iterator[Doubt]:
 
 
 def _opposite(claim: Claim, source: Source, at: int) -> Iterator[Doubt]:
-    """A word the evidence lacks, while it uses one that means the opposite."""
+    """Doubt a word that the evidence lacks if it uses one of opposite meaning."""
     word = claim.words[at]
     if word.key in claim.around or claim.best < 0 or claim.denies(at):
         return
@@ -343,7 +343,7 @@ def _opposite(claim: Claim, source: Source, at: int) -> Iterator[Doubt]:
     if not others:
         return
     if any(form.degree >= 0.7 and form.key in claim.evidence for form in claim.variants[at]):
-        return  # the evidence also says the same in other words
+        return  # the evidence also has a synonym
     sentence = source.sentences[claim.best].words
     beside = _beside(claim.words, at)
     rivals = (
@@ -360,7 +360,7 @@ def _opposite(claim: Claim, source: Source, at: int) -> Iterator[Doubt]:
 
 
 def _beside(words: Sequence[Word], at: int) -> frozenset[str]:
-    """The words of content shortly before and behind a place."""
+    """The content words shortly before and after a place."""
     near = (*words[max(0, at - _SLOT_REACH) : at], *words[at + 1 : at + 1 + _SLOT_REACH])
     return frozenset(word.key for word in near if word.kind != "small")
 
@@ -369,10 +369,10 @@ def _beside(words: Sequence[Word], at: int) -> frozenset[str]:
 
 _ROLE_REACH = 4
 _NOUN_REACH = 2
-"""A verb's sides stand at most so many words from it: names, and other nouns."""
+"""Maximum distance of a verb's sides from it: names, and other nouns."""
 _LINK_COVER_MIN = 0.6
 _PRONOUN_COVER_MIN = 0.6
-"""Where the evidence says the rest of the claim, an "it" that opens it is no reason to deny it support."""
+"""If the evidence covers this much of the claim, an opening "it" is no reason to doubt it."""
 _CERTAINTY_COVER_MIN = 0.7
 _SIGNS_ALIKE_MIN = 0.5
 _WORDS_ALIKE_MIN = 0.4
@@ -382,7 +382,9 @@ _ABSENT_COUNT_MIN = 3
 
 
 class Before(NamedTuple):
-    """What the output has said before a unit: has it named anything, and whom last? Is the unit all there is?"""
+    """Context of a unit in the output: whether anything was named before, the last person named, and whether the unit
+    is the whole output.
+    """
 
     content: bool = False
     name: str | None = None
@@ -390,7 +392,9 @@ class Before(NamedTuple):
 
 
 def relation_doubts(claim: Claim, source: Source, before: Before, absent_share: float) -> Iterator[Doubt]:
-    """The doubts that words raise together. `absent_share`: so much of a claim unknown to the source is too much."""
+    """Doubts raised by words together. `absent_share` is the largest tolerated share of the claim unknown to the
+    source.
+    """
     yield from _pronouns(claim, source, before)
     if claim.best >= 0:
         yield from _swapped_roles(claim, source)
@@ -426,12 +430,12 @@ def _pronouns(claim: Claim, source: Source, before: Before) -> Iterator[Doubt]:
 
 
 def _says(source: Source, place: int, gender: str) -> bool:
-    """Does the sentence itself leave it at such a pronoun?"""
+    """True if the sentence itself uses such a pronoun."""
     return place >= 0 and any(GENDER.get(word.key) == gender for word in source.sentences[place].words)
 
 
 def _gender_in(source: Source, name: str | None) -> str | None:
-    """`he` or `she`, where the source calls everybody by one of them alone, or this name by one of them alone."""
+    """`he` or `she`, if the source uses only one of them, for everyone or for this name."""
     if len(source.genders) == 1:
         return next(iter(source.genders))
     if name is None:
@@ -441,7 +445,7 @@ def _gender_in(source: Source, name: str | None) -> str | None:
         words = source.sentences[place].words
         named = [at for at, word in enumerate(words) if word.kind == "name"]
         if {words[at].key for at in named} != {name}:
-            continue  # another name stands beside it: the pronoun may be theirs
+            continue  # another name is nearby, so the pronoun may be theirs
         found |= {GENDER[word.key] for word in words[named[-1] :] if word.key in GENDER} & {"he", "she"}
     return next(iter(found)) if len(found) == 1 else None
 
@@ -450,7 +454,7 @@ def _gender_in(source: Source, name: str | None) -> str | None:
 
 
 def _swapped_roles(claim: Claim, source: Source) -> Iterator[Doubt]:
-    """Two names around a verb, and a sentence that has the same verb between them the other way round."""
+    """Doubt two names around a verb that a source sentence has the other way round."""
     known: dict[tuple[str, str, str], list[tuple[int, str]]] = {}
     for at, role in enumerate(claim.roles):
         if role != "verb" or claim.words[at].text.endswith("ing"):
@@ -473,7 +477,7 @@ def _swapped_roles(claim: Claim, source: Source) -> Iterator[Doubt]:
 
 
 def _agents(source: Source, one: str, verb: str, other: str) -> list[tuple[int, str]]:
-    """The sentences that have the verb between the two, each with the one who does it there."""
+    """Sentences with the verb between the two names, each with the agent there."""
     found: list[tuple[int, str]] = []
     for place in source.spread.get(verb, ()):
         if one in source.keys[place] and other in source.keys[place]:
@@ -484,21 +488,21 @@ def _agents(source: Source, one: str, verb: str, other: str) -> list[tuple[int, 
 
 
 def _side(claim: Claim, places: range) -> int | None:
-    """The name on one side of a verb, or else the noun next to it."""
+    """The name on one side of a verb, or else the nearest noun."""
     near = [place for place in places[:_ROLE_REACH] if claim.roles[place] == "name"]
     near += [place for place in places[:_NOUN_REACH] if claim.roles[place] == "word"]
     return near[0] if near else None
 
 
 def _agent(words: Sequence[Word], left: int, verb: int, right: int) -> str:
-    """Who stands behind "by" does it, be the verb's helper said ("was sold by") or not ("sold by")."""
+    """The agent: the name after "by", with a helper verb ("was sold by") or without ("sold by")."""
     by = any(word.key == "by" for word in words[verb + 1 : min(right, verb + 4)])
     passive = by and not words[verb].text.endswith("ing")
     return words[right].key if passive else words[left].key
 
 
 def _agent_of(words: Sequence[Word], one: str, verb: str, other: str) -> str | None:
-    """Which of two names does it, where the verb stands between them."""
+    """The agent among two names with the verb between them."""
     spots = [at for at, word in enumerate(words) if word.key == verb and word.kind == "word"]
     for at in spots:
         behind, ahead = range(at - 1, -1, -1)[:_ROLE_REACH], range(at + 1, len(words))[:_ROLE_REACH]
@@ -513,7 +517,7 @@ def _agent_of(words: Sequence[Word], one: str, verb: str, other: str) -> str | N
 
 
 class _Joined(NamedTuple):
-    """Two clauses and how the second is tied to the first: main clause, linked clause."""
+    """Two clauses and their link: main clause, linked clause."""
 
     sense: str
     main: frozenset[str]
@@ -549,7 +553,7 @@ def _changed_link(claim: Claim, source: Source) -> Iterator[Doubt]:
 
 
 def _joined(words: Sequence[Word], text: str) -> _Joined | None:
-    """The one link of a sentence with clauses on both sides of it; "After X, Y" is read as "Y after X"."""
+    """The single link of a sentence with clauses on both sides of it; "After X, Y" is read as "Y after X"."""
     links = [at for at, word in enumerate(words) if word.key in LINKS and LINKS[word.key] != "condition"]
     if len(links) != 1:
         return None
@@ -568,7 +572,7 @@ def _joined(words: Sequence[Word], text: str) -> _Joined | None:
 
 
 def _certainty(claim: Claim, source: Source) -> Iterator[Doubt]:
-    """The evidence says that something may be so, the claim, in the same words, that it is."""
+    """Doubt a claim that states as certain what the evidence, in the same words, says is only possible."""
     if claim.covered < _CERTAINTY_COVER_MIN:
         return
     words = source.sentences[claim.best].words
@@ -595,7 +599,7 @@ def _unsure(word: Word) -> bool:
 
 
 def _substituted(claim: Claim, source: Source) -> Iterator[Doubt]:
-    """Scripts without capitals: a short piece that differs, between pieces that the evidence has letter by letter."""
+    """Doubt a short differing piece between identical ones, in scripts without capitals."""
     sentence = source.sentences[claim.best]
     theirs = source.documents[sentence.document].text[sentence.start : sentence.end]
     if max(len(theirs), len(claim.text)) > _SUBSTITUTE_TEXT_MAX:
@@ -611,11 +615,11 @@ def _substituted(claim: Claim, source: Source) -> Iterator[Doubt]:
 
 
 _Piece = tuple[int, int, int, int]
-"""Where it stands in the claim, and where what differs stands in the evidence."""
+"""Its place in the claim, and the place of the differing piece in the evidence."""
 
 
 def _framed(theirs: Sequence[str], mine: Sequence[str], alike_min: float) -> list[_Piece]:
-    """Replaced stretches between equal ones, of two rows that are alike for the most part."""
+    """Replaced stretches between equal ones, in two sequences that are mostly alike."""
     codes = SequenceMatcher(None, theirs, mine, autojunk=False).get_opcodes()
     same = sum(code[4] - code[3] for code in codes if code[0] == "equal")
     if same < alike_min * len(mine):
@@ -629,7 +633,7 @@ def _framed(theirs: Sequence[str], mine: Sequence[str], alike_min: float) -> lis
 
 
 def _han_pieces(theirs: str, mine: str) -> list[_Piece]:
-    """Two to four signs in place of two to four others."""
+    """Two to four characters in place of two to four others."""
     sizes = range(2, _SUBSTITUTE_SIGNS_MAX + 1)
     return [
         piece
@@ -643,7 +647,7 @@ def _han_pieces(theirs: str, mine: str) -> list[_Piece]:
 
 
 def _hangul_pieces(theirs: Sequence[Word], mine: Sequence[Word]) -> list[_Piece]:
-    """One word with a particle, so a noun, in place of another one, the verb at the end being the same."""
+    """One word with a particle (a noun) in place of another, before the same final verb."""
     pieces: list[_Piece] = []
     for start, end, left, right in _framed(
         [word.key for word in theirs], [word.key for word in mine], _WORDS_ALIKE_MIN

@@ -1,9 +1,9 @@
-"""Who does what to whom, by the order of words: both sides of a verb, and whether another word fills a slot better.
+"""Semantic roles from word order: both sides of a verb, and whether another word fills a slot better.
 
-Read from the row of words and the signs between them, with nothing but small closed classes of English (prepositions,
-articles, words that open a relative clause). What is inserted between commas, hangs on a preposition or owns what
-follows ("the rival of Ostrava", "Moss's brother") is no side of the verb. The source has the claim's verb with the same
-other side: is the claim's name on this side of it there, or another? This is the guard against swapped roles.
+Roles are read from words and punctuation with small closed classes of English (prepositions, articles, relative
+pronouns). Insertions between commas, prepositional phrases and possessors ("the rival of Ostrava", "Moss's brother")
+are no side of the verb. If the source has the claim's verb with the same other side, the name on this side there is
+compared with the claim's. This guards against swapped roles.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 _OCCURRENCES_MAX = 12
 _SPOTS_MAX = 4
 _ALONE = 0.4
-"""What the same verb is worth where its other side is another; where that is open, half of the rest more."""
+"""Weight of the same verb with a different other side; an open side adds half of the rest."""
 _PRONOUN = 0.9
-"""What is said of a pronoun is so sure of the name that it most likely stands for."""
+"""Weight of a statement about a pronoun for its most likely referent."""
 _LIKE = 0.7
 _BACK = 2
-"""Sentences before one with a pronoun in which the name it stands for is looked for."""
+"""How many sentences back to look for a pronoun's referent."""
 
 
 class Fillers(NamedTuple):
-    """By roles: how well the claim's own word fills its slot somewhere, and another one; which one that is."""
+    """How well the claim's own word fills its slot somewhere, how well another one does, and which."""
 
     filled: float = 0.0
     usurped: float = 0.0
@@ -39,7 +39,7 @@ class Fillers(NamedTuple):
 
 
 def _roles_at(source: Source, place: int, position: int) -> Roles:
-    """The sides of a word of the source; worked out once."""
+    """The sides of a source word, cached."""
     found = source.roles.get((place, position))
     if found is None:
         sentence = source.sentences[place]
@@ -52,7 +52,7 @@ def _roles_at(source: Source, place: int, position: int) -> Roles:
 
 
 class Acts:
-    """The verbs of a claim with their sides, and where the source has each. One object for each claim."""
+    """The verbs of a claim with their sides and their occurrences in the source. One object per claim."""
 
     def __init__(self, claim: Claim, source: Source) -> None:
         self._claim = claim
@@ -62,7 +62,7 @@ class Acts:
         self._found: dict[int, list[tuple[int, int]]] = {}
 
     def occurrences(self, verb: int) -> list[tuple[int, int]]:
-        """The sentences and places where the source has a verb."""
+        """Sentences and places of a verb in the source."""
         found = self._found.get(verb)
         if found is None:
             found = self._found[verb] = list(_occurrences(self._claim, self._source, verb))
@@ -70,7 +70,7 @@ class Acts:
 
 
 def fill_role(claim: Claim, source: Source, slot: Slot, acts: Acts) -> Fillers:
-    """Who stands in the source where the claim has this name, beside the same verb?"""
+    """Find the fillers of the claim's name in the source, with the same verb."""
     roles = acts.roles
     verb, side = _role_of(slot, roles)
     if verb < 0:
@@ -95,7 +95,7 @@ def fill_role(claim: Claim, source: Source, slot: Slot, acts: Acts) -> Fillers:
             elif own.isdisjoint(keys):
                 usurped = max(usurped, value * sure)
         elif mine is None or mine.open or not _is_named(mine, source):
-            continue  # a common noun may stand for anybody
+            continue  # a common noun may refer to anybody
         elif not own.isdisjoint(mine.keys):
             if value > filled:
                 filled, spot = value, place
@@ -108,7 +108,7 @@ def fill_role(claim: Claim, source: Source, slot: Slot, acts: Acts) -> Fillers:
 
 
 def compare_verbs(claim: Claim, source: Source, verb: int, roles: Roles) -> Fillers:
-    """Which verb stands between the same sides in the source: the claim's, one like it, or another?"""
+    """Compare the verb between the same sides in the source: the claim's, one like it, or another."""
     mine = (_forms(claim, roles.agent), _forms(claim, roles.patient))
     if mine == (None, None):
         return Fillers()
@@ -130,7 +130,7 @@ def compare_verbs(claim: Claim, source: Source, verb: int, roles: Roles) -> Fill
 
 
 def _acts(source: Source, place: int) -> list[tuple[int, Word]]:
-    """What a sentence says is done, and where it says so."""
+    """The verbs of a sentence and their places."""
     found = source.acts.get(place)
     if found is None:
         words = source.sentences[place].words
@@ -141,7 +141,7 @@ def _acts(source: Source, place: int) -> list[tuple[int, Word]]:
 
 
 def _both(mine: tuple[set[str] | None, set[str] | None], there: Roles, source: Source) -> float:
-    """How far both sides are the same: a half for each; a side that is open counts a quarter where the other is met."""
+    """How well both sides match: half for each; an open side counts a quarter if the other matches."""
     value = met = 0.0
     for own, phrase in zip(mine, (there.agent, there.patient), strict=True):
         if own is None or phrase is None:
@@ -164,14 +164,14 @@ def _role_of(slot: Slot, roles: dict[int, Roles]) -> tuple[int, str]:
 
 
 def _forms(claim: Claim, phrase: Phrase | None) -> set[str] | None:
-    """What may stand in the source for a side of a claim's verb; None where it has none or leaves it open."""
+    """Words that may stand for a side of a claim's verb in the source; None if the side is missing or open."""
     if phrase is None or phrase.open:
         return None
     return {form.key for at in range(phrase.at, phrase.end) for form in claim.variants[at]}
 
 
 def _worth(own: set[str] | None, phrase: Phrase | None, source: Source, place: int) -> float:
-    """What a verb of the source is worth by its other side: the same, open, or another."""
+    """Weight of a source verb by its other side: the same, open, or another."""
     if own is not None and phrase is not None and phrase.open:
         return 1.0 if not own.isdisjoint(_stand_for(source, place, phrase)) else (1 + _ALONE) / 2
     if own is None or phrase is None:
@@ -186,7 +186,7 @@ def _is_named(phrase: Phrase, source: Source) -> bool:
 
 
 def _occurrences(claim: Claim, source: Source, verb: int) -> Iterator[tuple[int, int]]:
-    """Where the source has the verb, the sentences that cover the claim best first."""
+    """Occurrences of the verb in the source, best-covering sentences first."""
     keys = [form.key for form in claim.variants[verb]]
     tops = [place for place in claim.tops if any(key in source.keys[place] for key in keys)]
     near = [at for at in claim.near if at not in tops]
@@ -214,8 +214,9 @@ def _sort(source: Source, place: int, kind: str) -> list[tuple[int, Word]]:
 
 
 def _names_before(source: Source, place: int, spot: int) -> list[str]:
-    """The names that a pronoun may stand for: of its sentence before it, else of the next sentence before that has
-    any."""
+    """Possible referents of a pronoun: names before it in its sentence, else in the nearest earlier
+    sentence with any.
+    """
     names = [word.key for at, word in _sort(source, place, "name") if at < spot]
     for back in range(1, _BACK + 1):
         if names or place - back < 0:
@@ -233,7 +234,7 @@ def _stand_for(source: Source, place: int, phrase: Phrase) -> list[str]:
 _AND = frozenset(("and", "or", "but", "then", "nor"))
 _RELATIVE = frozenset(("who", "which", "that", "whom"))
 _CLAUSES = frozenset(("as", "after", "before", "since", "until"))
-"""Prepositions that may open a clause of their own: "as the ship left"."""
+"""Prepositions that may open a clause: "as the ship left"."""
 _QUOTES = "'\"’”»"
 _REACH = 14
 _PHRASE_MAX = 6
@@ -244,7 +245,7 @@ _DEEP = 2
 
 
 class Phrase(NamedTuple):
-    """A stretch of words that is one side of a verb; `named`: a name is among them; `open`: it stands for another."""
+    """Words that form one side of a verb; `named`: they include a name; `open`: a pronoun or the like."""
 
     at: int
     end: int
@@ -254,7 +255,7 @@ class Phrase(NamedTuple):
 
 
 class Roles(NamedTuple):
-    """Both sides of a verb, whichever way round they are written."""
+    """Both sides of a verb, in active order."""
 
     agent: Phrase | None = None
     patient: Phrase | None = None
@@ -264,7 +265,7 @@ class Roles(NamedTuple):
 
 
 def find_breaks(text: str, words: Sequence[Word]) -> tuple[int, ...]:
-    """What stands before each word: 1 a comma, bracket or dash, or the end of a quotation; 2 what ends a clause."""
+    """Punctuation before each word: 1 a comma, bracket or dash, or the end of a quotation; 2 a clause end."""
     ends = [0, *(word.end for word in words)]
     gaps = (text[end : word.start] for end, word in zip(ends, words, strict=False))
     return tuple(_break(gap) for gap in gaps)
@@ -279,7 +280,7 @@ def _break(gap: str) -> int:
 
 
 def is_act(words: Sequence[Word], at: int) -> bool:
-    """Does a word look like a verb where it stands?"""
+    """True if a word looks like a verb in its place."""
     word = words[at]
     if word.kind != "word" or (at and words[at - 1].key in ARTICLES):
         return False
@@ -289,7 +290,7 @@ def is_act(words: Sequence[Word], at: int) -> bool:
 
 
 def read_roles(words: Sequence[Word], breaks: Sequence[int], verb: int) -> Roles:
-    """The sides of what stands at a place, be it a verb or the noun made of one."""
+    """The sides of the word at a place, a verb or a noun derived from one."""
     passive = _passive(words, verb)
     by = _by(words, breaks, verb)
     behind = words[verb + 1].key if verb + 1 < len(words) else ""
@@ -322,7 +323,7 @@ def _passive(words: Sequence[Word], verb: int) -> bool:
 
 
 def _by(words: Sequence[Word], breaks: Sequence[int], verb: int) -> Phrase | None:
-    """Who stands behind "by", shortly after the verb."""
+    """The agent after "by", shortly after the verb."""
     for at in range(verb + 1, min(len(words) - 1, verb + 1 + _BY_REACH)):
         if words[at].key == "by":
             found = _forward(words, breaks, at + 1)
@@ -338,7 +339,7 @@ def _owner(words: Sequence[Word], noun: int) -> Phrase | None:
 
 
 def _opens(words: Sequence[Word], at: int) -> str:
-    """The word before a phrase, its article left out."""
+    """The word before a phrase, skipping its article."""
     at -= 1
     while at >= 0 and words[at].key in ARTICLES and words[at].key not in ("of", "that"):
         at -= 1
@@ -348,7 +349,7 @@ def _opens(words: Sequence[Word], at: int) -> str:
 def _before(
     words: Sequence[Word], breaks: Sequence[int], verb: int, deep: int, *, done_to: bool = False
 ) -> Phrase | None:
-    """The phrase before a verb that it is said of; `done_to`: of the one it is done to ("the mill, sold by Moss")."""
+    """The phrase before a verb that is its subject; `done_to`: or that it acts on ("the mill, sold by Moss")."""
     at = verb - 1
     while at >= 0 and not breaks[at + 1] and _is_helper(words[at]):
         at -= 1
@@ -359,7 +360,7 @@ def _before(
         return _ending(words, breaks, at - 1, climb=False)
     if key in _AND or key == "to":
         return _earlier(words, breaks, at, deep)
-    if breaks[at + 1]:  # something inserted, or another verb of the same row
+    if breaks[at + 1]:  # an insertion, or another verb of the same series
         comma = next((spot for spot in range(at, max(0, at - _REACH), -1) if breaks[spot]), 0)
         if comma and breaks[comma] < 2 and not any(is_act(words, spot) for spot in range(comma, min(at, comma + 1))):
             return _also_called(words, comma, at, _ending(words, breaks, comma - 1))
@@ -369,7 +370,7 @@ def _before(
 
 
 def _also_called(words: Sequence[Word], start: int, end: int, phrase: Phrase | None) -> Phrase | None:
-    """A phrase with the name that is inserted behind it and nothing else: "the European Commission (EC)"."""
+    """A phrase with the name that alone is inserted after it: "the European Commission (EC)"."""
     inserted = words[start : end + 1]
     if phrase is None or any(word.kind != "name" for word in inserted):
         return phrase
@@ -383,13 +384,13 @@ def _is_helper(word: Word) -> bool:
 
 
 def _earlier(words: Sequence[Word], breaks: Sequence[int], at: int, deep: int) -> Phrase | None:
-    """Whom the verb before is said of: "built the quay and sold the mill"."""
+    """The subject of the preceding verb: "built the quay and sold the mill"."""
     verb = next((spot for spot in range(at - 1, max(-1, at - 1 - _REACH), -1) if is_act(words, spot)), None)
     return _before(words, breaks, verb, deep + 1) if verb is not None and deep < _DEEP else None
 
 
 def _ending(words: Sequence[Word], breaks: Sequence[int], at: int, *, climb: bool = True) -> Phrase | None:
-    """The phrase whose last word stands at a place; what hangs on a preposition is left for what it hangs on."""
+    """The phrase that ends at a place; for a prepositional phrase, the phrase it modifies."""
     for _ in range(_DEEP + 1):
         if at < 0:
             return None
@@ -431,7 +432,7 @@ def _phrase(words: Sequence[Word], start: int, end: int) -> Phrase:
 
 
 def _joined_before(words: Sequence[Word], breaks: Sequence[int], phrase: Phrase, at: int) -> Phrase:
-    """With what is joined to it by "and" before it, where these are names too."""
+    """Extend a phrase by names joined to it by "and" before it."""
     if at < 1 or not phrase.named or words[at].key not in ("and", "or"):
         return phrase
     keys, spot = set(phrase.keys), at - 1
@@ -448,7 +449,7 @@ def _joined_before(words: Sequence[Word], breaks: Sequence[int], phrase: Phrase,
 
 
 def _forward(words: Sequence[Word], breaks: Sequence[int], at: int) -> Phrase | None:
-    """The first phrase from a place on, before anything ends the clause or says when and where."""
+    """The first phrase from a place on, before the clause ends or a time or place begins."""
     first = at
     while at < len(words) and words[at].kind == "small":
         key = words[at].key
@@ -471,7 +472,7 @@ def _forward(words: Sequence[Word], breaks: Sequence[int], at: int) -> Phrase | 
 
 
 def _joined_behind(words: Sequence[Word], breaks: Sequence[int], phrase: Phrase, at: int) -> Phrase:
-    """With the names that follow, up to one behind "and"."""
+    """Extend a phrase by the names that follow, up to one after "and"."""
     keys: set[str] = set()
     for _ in range(_JOINED_MAX):
         last = at < len(words) and words[at].key in ("and", "or")

@@ -1,11 +1,11 @@
-"""What wording, doubts and slots come to: the chance that the source supports a claim, for a unit and a whole output.
+"""Combine wording, doubts and slots into the chance that the source supports a claim, for a unit or a whole output.
 
-Two chances are multiplied: that the source speaks of what is said (by its wording), and that nothing in it was changed
-(by doubts and slots). So a doubt weighs much where the wording is the source's, and little where it is not: there the
-claim has no support anyway. Each is the logistic function of a weighted sum of *signs* (`core.policy`), and the
-scale of the product was learned on sets that had no part in the weights. The verdict has the last word on which side of
-one half the number stands. Sums are taken in the order in which the signs are written here, and the result is rounded:
-the same texts give the same number on every machine.
+Two chances are multiplied: that the source covers the statement (by its wording), and that nothing in it was changed
+(by doubts and slots). So a doubt weighs much if the wording is the source's, and little if it is not, as the claim then
+has no support anyway. Each is the logistic function of a weighted sum of *signs* (`core.policy`), and the scale of the
+product was fitted on datasets held out from the weights. The verdict decides on which side of one half the number
+falls. Sums are taken in the order the signs are written here, and the result is rounded: the same texts give the same
+number on every machine.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ DOUBT_SIGNS = tuple(DoubtWeights.model_fields)
 CHANGE_SIGNS = (*DOUBT_SIGNS, "swapped", "swapped_far")
 _ANCHORS_MAX = 0.5
 _SWAPPED_REACH = 2.0
-"""Log-odds around the limit of a slot within which `swapped` tells how doubtful the slot is."""
+"""Log-odds around the limit of a slot within which `swapped` measures how doubtful the slot is."""
 _SWAPPED_MAX = 3.0
 _EDGE = 0.2
-"""Log-odds within which a number is pressed that stands on the wrong side of one half for its verdict."""
+"""Log-odds into which a number is squeezed if it falls on the wrong side of one half for its verdict."""
 _ODDS_MAX = 30.0
 _DECIMALS = 6
 
 
 class Measured(NamedTuple):
-    """A unit as the score sees it."""
+    """A unit in the form the score uses."""
 
     doubts: tuple[Doubt, ...]
     nearness: Nearness
@@ -59,7 +59,7 @@ def read_signs(units: Sequence[Measured], doubts_max: int) -> dict[str, float]:
 
 
 def _mean(near: Sequence[Nearness]) -> Nearness:
-    """The mean over all words of content; units without one count only where there is no other."""
+    """The mean over all content words; units without any count only if there is no other."""
     size = sum(one.size for one in near)
     if not size:
         return Nearness()
@@ -68,7 +68,7 @@ def _mean(near: Sequence[Nearness]) -> Nearness:
 
 
 def log_odds(signs: dict[str, float], policy: FactCheckPolicy) -> float:
-    """The log-odds that the source supports what has these signs, where as much is supported as is not."""
+    """The log-odds that the source supports a claim with these signs, for balanced classes."""
     wording = policy.wording.base
     for name in WORDING_SIGNS:
         wording += getattr(policy.wording, name) * signs[name]
@@ -96,7 +96,7 @@ def support(units: Sequence[Measured], policy: FactCheckPolicy) -> float:
 
 
 def pressed(odds: float) -> float:
-    """The same, but above 0: what lies below the edge is pressed between 0 and it, in the same order."""
+    """Log-odds squeezed above 0: values below the edge are mapped between 0 and it, keeping their order."""
     return odds if odds >= _EDGE else _EDGE * math.exp(max(-_ODDS_MAX, odds - _EDGE))
 
 
@@ -105,28 +105,28 @@ def pressed(odds: float) -> float:
 _REACH = 3
 _FORMS_MAX = 3
 _TIED = 0.7
-"""A word is anchored that stands so near to one of its neighbours in the source."""
+"""Nearness to a neighbour in the source that makes a word anchored."""
 _STRETCH = 60
-"""Words of the source among which as much of the claim as possible is looked for: two or three sentences."""
+"""Length of the source window that is matched with the claim: two or three sentences."""
 _PLACES_MAX = 200
-"""Of a word that stands more often only the first places are looked at."""
+"""Maximum occurrences considered for a frequent word."""
 
 
 class Nearness(NamedTuple):
-    """Of a claim without a word of content nothing is near, and nothing far."""
+    """Nearness of a claim's wording; the defaults, of a claim without content words, are neutral."""
 
     size: int = 0
-    """Its words of content."""
+    """Number of content words."""
     cover: float = 0.0
-    """Weight of the words that the best sentence and its neighbours hold, more than 1 where these repeat them."""
+    """Weight of the words covered by the best sentence and its neighbours, above 1 if these repeat them."""
     held: float = 0.5
-    """Words of content that the source holds; another form of a word counts less."""
+    """Share of content words that the source has; another form of a word counts less."""
     ties: float = 0.5
-    """How near words that stand close in the claim come to each other in the source."""
+    """How close words that are neighbours in the claim come to each other in the source."""
     anchors: float = 0.5
-    """Words that stand near one of their neighbours in the source too."""
+    """Share of words near one of their neighbours in the source too."""
     window: float = 0.5
-    """Words of content that one stretch of the source holds."""
+    """Largest share of content words in one stretch of the source."""
 
 
 def measure_nearness(claim: Claim, source: Source) -> Nearness:
@@ -139,7 +139,7 @@ def measure_nearness(claim: Claim, source: Source) -> Nearness:
 
 
 def _ties(claim: Claim, source: Source) -> tuple[float, float]:
-    """The mean tie of neighbours, and the share of words that are anchored."""
+    """The mean tie of neighbours, and the share of anchored words."""
     best = [0.0] * len(claim.content)
     total, count = 0.0, 0
     for place, left in enumerate(claim.content):
@@ -164,9 +164,9 @@ def _ties(claim: Claim, source: Source) -> tuple[float, float]:
 
 
 def _window(claim: Claim, source: Source) -> float:
-    """The largest share of the claim's words that stand within one stretch of the source.
+    """Return the largest share of the claim's words within one stretch of the source.
 
-    A word that the claim has several times stands in the same places each time, and is looked at once.
+    A repeated word of the claim has the same places each time, so it is processed once.
     """
     times = Counter(claim.variants[at] for at in claim.content)
     counts = list(times.values())

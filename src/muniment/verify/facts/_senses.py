@@ -1,7 +1,7 @@
-"""How words are related in general English: one sense, a wider sense, the opposite, or not at all.
+"""Relations between words in general English: same sense, wider sense, opposite, or none.
 
-`data/relations.bin` is made of WordNet by `tools/make_word_relations.py`; its licence stands beside it. Read once, when
-something in it is first asked for; of its lines only those of the words that are asked for are taken apart.
+`data/relations.bin` is derived from WordNet by `tools/make_word_relations.py`; its licence is in the same folder. It is
+loaded on first use, and only the lines of words that are looked up are parsed.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from muniment.core.text.word_lists import read_data
 
 _DIGEST = "a9daac05959d86e0f4e7aa5d7dfb2d4bb8ecda6c9972c62630adf03cfb8b2463"
 SAME, WIDER, SISTER = 0.9, 0.7, 0.35
-"""How well a word stands for another: of one sense, one step wider or narrower, two senses of one wider."""
+"""Similarity of two words: same sense, one step wider or narrower, two senses of one wider."""
 LIKE = 0.7
-"""What stands for a word at least so well is taken for it."""
+"""Similarity from which a word counts as another."""
 
 
 class Senses(NamedTuple):
-    """A stem and the groups it stands in: of verbs, of verbs of a wider sense, of nouns."""
+    """A stem and its groups: of verbs, of verbs of a wider sense, of nouns."""
 
     key: str
     verbs: frozenset[int]
@@ -32,7 +32,7 @@ class Senses(NamedTuple):
 
 
 class _Table(NamedTuple):
-    """Sorted lines `word|verb groups|noun groups|opposites|marks`, and for each group of verbs the wider ones."""
+    """Sorted lines `word|verb groups|noun groups|opposites|marks`, and the wider groups of each verb group."""
 
     lines: list[str]
     wider: list[str]
@@ -46,7 +46,7 @@ def _table() -> _Table:
 
 
 class _Entry(NamedTuple):
-    """What the table says of a word."""
+    """The table's entry for a word."""
 
     verbs: frozenset[int] = frozenset()
     above: frozenset[int] = frozenset()
@@ -68,32 +68,32 @@ def _entry(term: str) -> _Entry:
 
 
 def is_ordinary(term: str) -> bool:
-    """Is it a word that is written small inside a sentence?"""
+    """True for a word that is lower-case inside a sentence."""
     return "o" in _entry(term).marks
 
 
 def is_irregular(form: str) -> bool:
-    """Is it an irregular form of a verb, as it is written: bought, wrote?"""
+    """True for an irregular verb form as written: bought, wrote."""
     return "i" in _entry(form).marks
 
 
 def is_verb(term: str) -> bool:
-    """Can the stem be a verb's, or a noun's that is made of one?"""
+    """True if the stem can be a verb's, or that of a noun derived from one."""
     return bool(_entry(term).verbs)
 
 
 def relation(one: str, other: str) -> float:
-    """How well a word can stand for another, by their stems: 1 the same, 0 not related."""
+    """Similarity of two stems: 1 the same, 0 unrelated."""
     return 1.0 if one == other else nearest_kin(one, read_senses((other,)))[0]
 
 
 def read_senses(keys: Iterable[str]) -> list[Senses]:
-    """What the tables say of some words, to compare many others with them."""
+    """Senses of some words, prepared for comparison with many others."""
     return [Senses(key, *_entry(key)[:3]) for key in keys]
 
 
 def nearest_kin(key: str, others: Iterable[Senses]) -> tuple[float, str]:
-    """How well one of some other words can stand for this one, and which; an empty word where none can."""
+    """The most similar of some other words, and how well it can replace this one; an empty word if none can."""
     (_, verbs, above, nouns), best, which = read_senses((key,))[0], 0.0, ""
     if not (verbs or nouns):
         return best, which
@@ -110,11 +110,11 @@ def nearest_kin(key: str, others: Iterable[Senses]) -> tuple[float, str]:
             value = SAME
         if value > best:
             best, which = value, other
-            if value == SAME:  # no other word stands for it better
+            if value == SAME:  # no other word is more similar
                 break
     return best, which
 
 
 def opposed(term: str) -> frozenset[str]:
-    """Stems of words that mean the opposite."""
+    """Stems of opposite meaning."""
     return _entry(term).opposites

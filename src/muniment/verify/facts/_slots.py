@@ -1,10 +1,10 @@
-"""The slots of a claim (who, did what, to whom, when, where, how many, denied or not), each set against the source.
+"""The slots of a claim (who, did what, to whom, when, where, how many, negated or not), each compared with the source.
 
-For each slot a few numbers are seen: is the word in the sentences that cover the claim best, near them, elsewhere or
-nowhere; how much of what is around it in the claim is around it in the source (`tie`), against how much of that the
-best sentence has without it (`frame`); does another word of its sort take its place (`rival`). Learned weights make one
-number of them: the log-odds that the slot was swapped (`_swaps`). Nothing here is random, and every sum is taken in the
-order of the words: the same bytes everywhere.
+A slot is described by a few numbers: whether its word occurs in the sentences that cover the claim best, near them,
+elsewhere or nowhere; how much of its context in the claim also surrounds it in the source (`tie`), compared with how
+much of that context the best sentence has without it (`frame`); whether another word of its sort takes its place
+(`rival`). Learned weights combine them into the log-odds that the slot was swapped (`_swaps`). Nothing is random, and
+sums follow the order of words: the same bytes everywhere.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from muniment.verify.facts._words import (
 
 _PLACES_MAX = 12
 _SLOTS_MAX = 100
-"""A claim with more is a list or a table, of which the first are looked at."""
+"""Slots examined; a claim with more is a list or a table."""
 _GAP_MAX = 5
 _DENIAL_REACH = 5
 _ALIGN_WORDS_MAX = 120
@@ -56,64 +56,69 @@ GROUP_OF: dict[SlotKind, str] = {
 
 
 class Signs(NamedTuple):
-    """What is seen of a slot, each from 0 to 1."""
+    """Measurements of a slot, each from 0 to 1."""
 
     absent: float = 0.0
-    """The share of its words that the source does not have."""
+    """Share of its words that the source lacks."""
     best: float = 0.0
-    """It stands in the sentence that covers the claim best,"""
+    """Occurs in the sentence that covers the claim best,"""
     top: float = 0.0
     """in another that covers it well,"""
     near: float = 0.0
-    """or beside one of these."""
+    """or next to one of these."""
     tie: float = 0.0
     frame: float = 0.0
     gap: float = 0.0
-    """How much less of its surroundings stands around it than without it."""
+    """How much less of its context surrounds it than occurs without it."""
     aligned: float = 0.0
-    """Word by word the claim and the best sentence meet in it."""
+    """Aligned word by word between the claim and the best sentence."""
     rival: float = 0.0
     left: float = 0.0
     right: float = 0.0
-    """The same word stands before it, behind it."""
+    """The same word comes before it, or after it."""
     turned: float = 0.0
-    """It stands on the other side of the same verb."""
+    """Occurs on the other side of the same verb."""
     straight: float = 0.0
-    """A name: it stands on the same side of the same verb, be the sentence active or passive. A verb: the share of the
-    names next to it that the best sentence has."""
+    """For a name: on the same side of the same verb, active or passive. For a verb: the share of the names next to it
+    that the best sentence has.
+    """
     topic: float = 0.0
-    """A name: how often the source says it. A verb: is it one that says little? A number: is it a small count?"""
+    """For a name: its frequency in the source. For a verb: 1 if it has little meaning. For a number: 1 if it is a small
+    count.
+    """
     other: float = 0.0
-    """A name: a pronoun can stand for it there. A number: what it counts is the same. A verb or word: its opposite."""
+    """For a name: a pronoun may refer to it there. For a number: it counts the same thing. For a verb or word: its
+    opposite occurs.
+    """
     degree: float = 0.0
-    """How well a word of the best sentence can stand for it,"""
+    """Similarity of the best replacement in the best sentence,"""
     degree_near: float = 0.0
-    """or one of the sentences around it."""
+    """or in one of the sentences around it."""
     close: float = 0.0
-    """How much of the three words around it stands close to it somewhere."""
+    """Share of the three words around it that occur close to it somewhere."""
     whole: float = 0.0
-    """The words of a name stand side by side in the source. A verb: the best sentence has another."""
+    """For a name: its words are adjacent in the source. For a verb: the best sentence has another."""
     sort: float = 0.0
-    """Of a name: 0 before its verb, 0.5 behind it, 1 a place. Of a time: is it a number? Of a verb: is it the first?"""
+    """For a name: 0 before its verb, 0.5 after it, 1 a place. For a time: 1 if a number. For a verb: 1 if the first."""
     size: float = 0.0
-    """Does the source have few sentences? 1 one, 0.5 two, …"""
+    """Inverse of the source's number of sentences: 1 for one, 0.5 for two, …"""
     tight: float = 0.0
-    """The words next to it are those of the best sentence, which has something else between them."""
+    """Its neighbours match the best sentence, which has another word between them."""
     added: float = 0.0
-    """The words next to it stand side by side in the best sentence."""
+    """Its neighbours are adjacent in the best sentence."""
     verbatim: float = 0.0
-    """The share of the claim's other words that the best sentence has in the same order."""
+    """Share of the claim's other words that the best sentence has in the same order."""
     covered: float = 0.0
     unknown: float = 0.0
-    """The share of the claim's other words that the source does not have."""
+    """Share of the claim's other words that the source lacks."""
     filled: float = 0.0
-    """It stands on the same side of the same verb, whose other side is the same too. A verb: between the same sides."""
+    """On the same side of the same verb with the same other side. For a verb: between the same sides."""
     usurped: float = 0.0
-    """Another one stands there."""
+    """Another word is there instead."""
 
 
 class Seen(NamedTuple):
-    """A slot with what was seen of it: what stands in its place in the evidence, and in which sentence."""
+    """A slot with its measurements, the word in its place in the evidence, and that sentence."""
 
     slot: Slot
     group: str
@@ -123,11 +128,11 @@ class Seen(NamedTuple):
 
 
 _Rest = dict[str, float]
-"""What is seen of the claim beside the slot, under the names of its signs."""
+"""Measurements of the rest of the claim, by sign name."""
 
 
 class _Side(NamedTuple):
-    """The claim and its best sentence word by word: a word's place in the claim → its place in the sentence."""
+    """The alignment of the claim with its best sentence: word index in the claim → in the sentence."""
 
     met: dict[int, int]
     words: tuple[Word, ...]
@@ -135,7 +140,7 @@ class _Side(NamedTuple):
 
 
 def look_at_slots(claim: Claim, source: Source) -> list[Seen]:
-    """Every slot of a claim with what the source shows of it; of a settled one only what settles it."""
+    """Measure every slot of a claim; for a settled one, only the signs that settle it."""
     if claim.best < 0:
         return []
     side = _meet(claim, source)
@@ -157,10 +162,10 @@ def look_at_slots(claim: Claim, source: Source) -> list[Seen]:
 
 
 def is_settled(seen: Seen) -> bool:
-    """Is a slot not swapped for sure: a name on the same side of the same verb where no other name stands, a verb
-    of one sense with one of the best sentence or between the same sides there, a word that is merely added?
+    """Return whether a slot is certainly not swapped: a name on the same side of the same verb with no other name
+    there, a verb with the same sense or between the same sides in the best sentence, or a merely added word.
 
-    It asks for few signs, those that are looked at first: where they settle a slot, the rest is not looked at.
+    It reads few signs, which are measured first: if they settle a slot, the rest is skipped.
     """
     signs = seen.signs
     if seen.group == "verb":
@@ -168,7 +173,7 @@ def is_settled(seen: Seen) -> bool:
     if seen.group == "name":
         straight = signs.straight and signs.best and not signs.usurped
         return bool(signs.absent == 0 and (signs.filled >= 1 or straight))
-    if seen.group == "number":  # "one of the", "two families": counted from what the source names
+    if seen.group == "number":  # "one of the", "two families": counted from the named things
         return bool(signs.absent and signs.topic and not (signs.rival or signs.tight))
     return seen.group == "word" and not (signs.rival or signs.other or signs.tight)
 
@@ -280,7 +285,7 @@ def _held(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest, be
 
 
 def _unknown(claim: Claim, slot: Slot, side: _Side, base: _Rest, beside: Surroundings) -> Seen:
-    """A slot whose words the source does not have."""
+    """Measure a slot whose words the source lacks."""
     group = GROUP_OF[slot.kind]
     frame, rival = beside.frame(beside.context(slot)), _rival(claim, slot, side, group)
     spelled = float(slot.kind == "number" and not claim.words[slot.at].text[:1].isdecimal())
@@ -289,7 +294,7 @@ def _unknown(claim: Claim, slot: Slot, side: _Side, base: _Rest, beside: Surroun
 
 
 def _spread(claim: Claim, source: Source, keys: Sequence[str]) -> list[int]:
-    """The sentences that hold one of these, those near the claim's best ones first."""
+    """Sentences with one of these words, those near the claim's best ones first."""
     every = dict.fromkeys(place for key in keys for place in source.spread.get(key, ()))
     close = [near for top in claim.tops for near in (top, top - 1, top + 1, top - 2) if near in every]
     return list(dict.fromkeys((*close, *every)))[:_PLACES_MAX]
@@ -308,7 +313,7 @@ def _same_right(claim: Claim, end: int, sentence: Sequence[Word], position: int)
 
 
 def _facings(claim: Claim, source: Source, slot: Slot, at: int, spots: Sequence[tuple[int, int]]) -> tuple[bool, bool]:
-    """Does a name stand on the other side of its verb in some sentence, and on the same side in some?"""
+    """Whether a name is on the other side of its verb in some sentence, and whether it is on the same side in some."""
     verbs = [form.key for form in claim.variants[slot.verb]]
     if not verbs:
         return False, False
@@ -357,7 +362,7 @@ def _other(claim: Claim, source: Source, slot: Slot, spread: Sequence[int], keys
 
 
 def _rival(claim: Claim, slot: Slot, side: _Side, group: str) -> Word | None:
-    """What the best sentence has between the same neighbours, of the same sort, and the claim has not."""
+    """The best sentence's word of the same sort between the same neighbours that the claim lacks."""
     gap = _gap(claim, slot, side)
     for word in side.words[gap[0] : gap[1]] if gap else ():
         if word.key in claim.keys:
@@ -371,7 +376,7 @@ def _rival(claim: Claim, slot: Slot, side: _Side, group: str) -> Word | None:
 
 
 def _gap(claim: Claim, slot: Slot, side: _Side) -> tuple[int, int] | None:
-    """The stretch of the best sentence between the words that the claim has before and behind a slot."""
+    """The stretch of the best sentence between the words that the claim has before and after a slot."""
     before = next((at for at in range(slot.at - 1, max(-1, slot.at - 4), -1) if at in side.met), None)
     behind = next((at for at in range(slot.end, min(len(claim.words), slot.end + 3)) if at in side.met), None)
     if before is None and behind is None:
@@ -389,14 +394,14 @@ def _gap(claim: Claim, slot: Slot, side: _Side) -> tuple[int, int] | None:
 def _said(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest, beside: Surroundings, acts: Acts) -> Seen:
     at = slot.at
     word, group = claim.words[at], GROUP_OF[slot.kind]
-    if slot.kind == "word" and at in side.met:  # nothing more is asked of a word that the evidence has in its place
+    if slot.kind == "word" and at in side.met:  # a word aligned with the evidence needs no further checks
         signs = Signs(best=1.0, near=1.0, aligned=1.0, degree=1.0, **base)
         return Seen(slot, group, signs, None, claim.best)
     denied = claim.denies(at)
     against = _opposite(word.key, claim, side) if not denied else None
     rival = _rival(claim, slot, side, group) if at not in side.met else None
     degree, kin = beside.kin(word.key, (claim.best,)) if slot.kind == "verb" else (0.0, "")
-    if denied and _is_opposed(claim, at):  # to deny a word is to say its opposite
+    if denied and _is_opposed(claim, at):  # negating a word asserts its opposite
         degree = SAME
     early = Signs(rival=float(rival is not None), other=float(against is not None), degree=degree, **base)
     if is_settled(Seen(slot, group, early)):
@@ -450,7 +455,9 @@ def _said(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest, be
 
 
 def _around_verb(claim: Claim, at: int, side: _Side) -> tuple[float, float]:
-    """The share of the names next to a verb that the best sentence has; does it have a verb that the claim has not?"""
+    """The share of the names next to a verb that the best sentence has, and whether it has a verb that the
+    claim lacks.
+    """
     before = next((spot for spot in range(at - 1, -1, -1) if claim.roles[spot] == "name"), None)
     behind = next((spot for spot in range(at + 1, len(claim.words)) if claim.roles[spot] == "name"), None)
     names = [spot for spot in (before, behind) if spot is not None]
@@ -463,7 +470,7 @@ def _around_verb(claim: Claim, at: int, side: _Side) -> tuple[float, float]:
 
 
 def _opposite(key: str, claim: Claim, side: _Side) -> Word | None:
-    """A word of the best sentence that means the opposite, which the claim does not have."""
+    """A word of opposite meaning in the best sentence that the claim lacks."""
     if key in claim.evidence:
         return None
     against = opposed(key)
@@ -483,7 +490,7 @@ def _opposite(key: str, claim: Claim, side: _Side) -> Word | None:
 
 
 def _denial(claim: Claim, source: Source, slot: Slot, base: _Rest) -> Seen:
-    """A denial of the claim: does the evidence deny the same?"""
+    """Measure a negation of the claim: whether the evidence negates the same."""
     reach = range(slot.at + 1, min(len(claim.words), slot.at + 1 + _DENIAL_REACH))
     targets = [at for at in reach if claim.words[at].kind != "small"][:2]
     here = elsewhere = undenied = False
@@ -514,13 +521,13 @@ def _denial(claim: Claim, source: Source, slot: Slot, base: _Rest) -> Seen:
 
 
 def _is_opposed(claim: Claim, at: int) -> bool:
-    """Does the evidence have the opposite of a word, which says the same as denying it?"""
+    """True if the evidence has the opposite of a word, which equals negating it."""
     key = claim.words[at].key
     return key not in claim.evidence and not claim.evidence.isdisjoint(opposed(key))
 
 
 def _lost_denials(claim: Claim, source: Source, side: _Side) -> Iterator[Seen]:
-    """What the best sentence denies and the claim says without a denial."""
+    """Words that the best sentence negates and the claim does not."""
     if not source.denies(side.place) or any(negates(word.text, word.key) for word in claim.words):
         return
     at_key = {word.key: at for at, word in enumerate(claim.words) if word.kind != "small"}
@@ -561,7 +568,7 @@ SLOT_KINDS: tuple[SlotKind, ...] = ("subject", "object", "place", "time", "numbe
 
 
 class Slot(NamedTuple):
-    """The places of a slot's words in the claim (`end` is behind the last), and the verb it hangs on (-1: none)."""
+    """Positions of a slot's words in the claim (`end` is exclusive), and of its verb (-1: none)."""
 
     kind: SlotKind
     at: int
@@ -601,7 +608,7 @@ def _adjoin(claim: Claim, at: int) -> bool:
 
 
 def _nearest(verbs: Sequence[int], at: int) -> int:
-    """Of the verbs, which rise, the one that stands nearest; the one before where two stand equally near."""
+    """The nearest of the verbs, given in rising order; the earlier one in a tie."""
     behind = bisect_left(verbs, at)
     near = verbs[max(0, behind - 1) : behind + 1]
     return min(near, key=lambda verb: (abs(verb - at), verb), default=-1)
@@ -632,28 +639,28 @@ CONTEXT_REACH = 10
 _CONTEXT_MAX = 8
 _CLOSE_MAX = 3
 _NEAR_WORTH = 0.3
-"""What stands in the sentence before or behind counts so much."""
+"""Weight of a word in the sentence before or after."""
 _FAR_WORTH = 0.6
-"""What stands in the same sentence, but further away than in the claim, counts so much."""
+"""Weight of a word in the same sentence, but further away than in the claim."""
 _SLACK = 3
 
 Context = Sequence[tuple[int, float]]
-"""The words of content around a slot, the nearest first, and what each counts."""
+"""Content words around a slot, the nearest first, with their weights."""
 
 
 class _Sight(NamedTuple):
-    """What a sentence shows of a word of the claim."""
+    """Occurrence of a word of the claim in a sentence."""
 
     whole: float
-    """How well it holds the word, wherever it stands."""
+    """How well the sentence contains the word, anywhere."""
     beside: float
-    """How well the sentence before or behind does."""
+    """How well the sentence before or after does."""
     forms: list[tuple[float, list[int]]]
-    """Its forms there: how well each stands for it, and its places."""
+    """Its forms there, each with its similarity and its places."""
 
 
 class Surroundings:
-    """A claim beside its source."""
+    """Contexts of a claim's slots, compared with the source."""
 
     def __init__(self, claim: Claim, source: Source) -> None:
         self._claim = claim
@@ -662,7 +669,7 @@ class Surroundings:
         self._kin: dict[tuple[str, int], tuple[float, str]] = {}
 
     def context(self, slot: Slot) -> Context:
-        """What stands around a slot."""
+        """The content words around a slot."""
         first, last = slot.at, slot.end - 1
         near = [
             (min(abs(at - first), abs(at - last)), at)
@@ -674,7 +681,7 @@ class Surroundings:
         return [(at, 1.0 / (1.0 + apart / 4) * rarity(words[at].key)) for apart, at in near[:_CONTEXT_MAX]]
 
     def frame(self, context: Context) -> float:
-        """How much of a context the best sentences have, wherever it stands in them."""
+        """Share of a context that the best sentences contain, anywhere in them."""
         best = 0.0
         for place in self._claim.tops:
             sights = self._sights.setdefault(place, {})
@@ -686,8 +693,9 @@ class Surroundings:
         return best
 
     def ties(self, context: Context, place: int, shift: int) -> tuple[float, float]:
-        """How much of a context a sentence has near the slot's word (`shift`: from the claim's place to it); and how
-        much of the nearest words of it stands close to that word."""
+        """Share of a context that a sentence has near the slot's word (`shift`: from the claim's place to it), and
+        share of the nearest context words close to that word.
+        """
         sights = self._sights.setdefault(place, {})
         held = total = close_held = close_total = 0.0
         for number, (at, weight) in enumerate(context):
@@ -725,7 +733,7 @@ class Surroundings:
         return found
 
     def kin(self, key: str, places: Sequence[int]) -> tuple[float, str]:
-        """How well a word of some sentences can stand for this one, and which."""
+        """The most similar word in some sentences, with its similarity."""
         best, which = 0.0, ""
         for place in places:
             found = self._kin.get((key, place))

@@ -1,7 +1,7 @@
-"""The documents as the fact checker reads them, and a sentence of the output set against them.
+"""Documents in the form the fact checker reads, and sentences of the output matched with them.
 
-A source is sentences, words, and where each word is; it is read once. A claim is a unit of the output with its words,
-the role of each, and the evidence that covers it best.
+A source is sentences, words, and the places of each word; it is read once. A claim is a unit of the output with its
+words, the role of each, and the evidence that covers it best.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from muniment.verify.facts._roles import Roles
 
 _SENTENCE_GAP = 4
-"""Words of two sentences stand at least so far apart."""
+"""Minimum distance of words in different sentences."""
 _SENTENCE_WORDS_MAX = 200
-"""A longer one is a table or a list without stops: it is cut, so that no sentence costs more than another."""
+"""Longer sentences are tables or lists without stops: they are cut, to bound the cost of each sentence."""
 _SENTENCES_MAX = 400
 _PLACES_MAX = 200
-"""Of a word that stands more often only the first places are compared: it says little."""
+"""Maximum occurrences compared for a frequent word, which carries little information."""
 
 
 _NAME_WORDS_MAX = 8
@@ -50,7 +50,7 @@ _STOP = Word(".", 0, 0, ".", "word")
 
 
 class SourceText(NamedTuple):
-    """One document to check against. `id` is what a reference names; `source` is the contract's kind of evidence."""
+    """A document to check against. `id` is the name used in references; `source` is the contract's kind of evidence."""
 
     id: str
     text: str
@@ -58,7 +58,7 @@ class SourceText(NamedTuple):
 
 
 class Sentence(NamedTuple):
-    """A sentence of a document: which document, its place in it, its words, where its first word counts from."""
+    """A sentence of a document: the document, its place in it, its words, and the running index of its first word."""
 
     document: int
     start: int
@@ -68,38 +68,38 @@ class Sentence(NamedTuple):
 
 
 class Variant(NamedTuple):
-    """A form in the source that may stand for a word of the output, and how well (1 is the word itself)."""
+    """A form in the source that may match a word of the output, and how well (1 is the word itself)."""
 
     key: str
     degree: float
 
 
 class Source:
-    """Sentences of all documents, and an index of their words."""
+    """Sentences of all documents, with an index of their words."""
 
     def __init__(self, documents: Sequence[SourceText]) -> None:
         self.documents = tuple(documents)
         self.sentences: list[Sentence] = []
         self.keys: list[frozenset[str]] = []
         self.exact: dict[str, int] = {}
-        """A sentence as it stands → its place."""
+        """Sentence text → its index."""
         self.places: dict[str, list[int]] = {}
-        """A word's key → the places of all sentences' words, counted on."""
+        """Word key → its running word positions over all sentences."""
         self.spread: dict[str, list[int]] = {}
-        """A word's key → the sentences it stands in, the first of them where there are very many."""
+        """Word key → sentences with the word, limited to the first ones if there are very many."""
         self.pairs: set[tuple[str, str]] = set()
         self.named: set[str] = set()
-        """Words with a capital inside a sentence."""
+        """Words capitalised inside a sentence."""
         self.written_small: set[str] = set()
-        """Words without a capital."""
+        """Words written in lower case."""
         self.genders: set[str] = set()
-        """Which of "he" and "she" it speaks of at all."""
+        """The pronouns among "he" and "she" that the source uses."""
         self.with_pronoun: set[int] = set()
-        """Sentences that speak of somebody by a pronoun."""
+        """Sentences that refer to someone by a pronoun."""
         self.denials: list[int] = []
-        """Places of the words that deny something."""
+        """Positions of negating words."""
         self.roles: dict[tuple[int, int], Roles] = {}
-        """What was read of a word of a sentence: both sides of it."""
+        """Cached roles of a word in a sentence: both sides of it."""
         self.breaks: dict[int, tuple[int, ...]] = {}
         self.acts: dict[int, list[tuple[int, Word]]] = {}
         self.sorts: dict[tuple[int, str], list[tuple[int, Word]]] = {}
@@ -150,7 +150,7 @@ class Source:
         return len(self.sentences)
 
     def positions(self, place: int) -> dict[str, list[int]]:
-        """Where each word of a sentence stands in it, the first few places of each."""
+        """Positions of each word in a sentence, limited to the first few."""
         found = self._positions.get(place)
         if found is None:
             found = self._positions[place] = {}
@@ -161,7 +161,7 @@ class Source:
         return found
 
     def content(self, place: int) -> tuple[str, ...]:
-        """The words of content of a sentence that are no names or numbers, each once."""
+        """Distinct content words of a sentence, without names and numbers."""
         found = self._content.get(place)
         if found is None:
             kept = dict.fromkeys(
@@ -171,25 +171,25 @@ class Source:
         return found
 
     def senses(self, place: int) -> list[Senses]:
-        """What the tables say of these words."""
+        """Senses of these words in the tables."""
         found = self._senses.get(place)
         if found is None:
             found = self._senses[place] = read_senses(self.content(place))
         return found
 
     def holds(self, place: int, key: str) -> bool:
-        """Does a sentence hold a word? None stands before the first and behind the last."""
+        """True if a sentence has a word; false for indices out of range."""
         return 0 <= place < len(self.keys) and key in self.keys[place]
 
     def denies(self, place: int) -> bool:
-        """Does a sentence deny anything?"""
+        """True if a sentence negates anything."""
         sentence = self.sentences[place]
         at = bisect_left(self.denials, sentence.base)
         return at < len(self.denials) and self.denials[at] < sentence.base + len(sentence.words)
 
     @cached_property
     def short_names(self) -> dict[str, str]:
-        """Names in another form → the rarest word of the name: first letters (MFA), and two words as one (Gameboy)."""
+        """Short forms of names → the rarest word of the name: initials (MFA), and two words joined (Gameboy)."""
         found: dict[str, str] = {}
         for sentence in self.sentences:
             run: list[Word] = []
@@ -206,19 +206,19 @@ class Source:
 
     @cached_property
     def name_count_max(self) -> int:
-        """In how many sentences the commonest name stands."""
+        """Number of sentences with the commonest name."""
         return max((len(self.spread.get(key, ())) for key in self.named), default=1) or 1
 
     @cached_property
     def _openings(self) -> dict[str, list[str]]:
-        """What words begin with → these words, in the order in which they first stand."""
+        """Word prefixes → words with them, in order of first occurrence."""
         found: dict[str, list[str]] = {}
         for key in self.places:
             found.setdefault(_opening(key), []).append(key)
         return found
 
     def rarity(self, key: str) -> float:
-        """How much a word tells: the fewer sentences it stands in, the more."""
+        """Weight of a word: the fewer sentences have it, the higher."""
         count = len(self.spread.get(key, ()))
         found = self._rarities.get(count)
         if found is None:
@@ -226,7 +226,7 @@ class Source:
         return found
 
     def variants(self, word: Word) -> list[Variant]:
-        """The forms under which the source may hold a word: itself, else what begins alike."""
+        """Forms in which the source may have a word: itself, or else words with the same beginning."""
         if word.key in self.places:
             return [Variant(word.key, 1.0)]
         if word.kind == "number":  # "9 April" and "the 9th of April"
@@ -242,7 +242,7 @@ class Source:
         return [Variant(key, 0.6) for key in self._openings.get(opening, ())[:8]] if opening else []
 
     def closeness(self, left: str, right: str, apart: int) -> float:
-        """How near two words stand somewhere, against how far apart they are in the output: 1 as near, 0 never near."""
+        """How near two words come in the source, relative to their distance in the output: 1 as near, 0 never near."""
         ones, others = self.places.get(left, ())[:_PLACES_MAX], self.places.get(right, ())
         best = 0.0
         for place in ones:
@@ -261,13 +261,13 @@ class Source:
         return best
 
     def denied(self, place: int, reach: int = 6) -> bool:
-        """Does a word that denies stand shortly before this place (or in the two words behind it: "is not")?"""
+        """True if a negation comes shortly before this place (or in the two words after it: "is not")."""
         at = bisect_left(self.denials, place - reach)
         return at < len(self.denials) and self.denials[at] <= place + 2
 
 
 def _opening(key: str) -> str:
-    """What words of one origin begin with: five letters, or two syllables of Hangul; empty for a word too short."""
+    """Beginning shared by related words: five letters, or two syllables of Hangul; empty for a word too short."""
     size = 2 if "\uac00" <= key[0] <= "\ud7a3" else 5
     return key[:size] if len(key) >= size else ""
 
@@ -276,22 +276,22 @@ def _opening(key: str) -> str:
 
 Role = Literal["word", "verb", "name", "number", "date", "pronoun", "negation", "link"]
 _BEFORE, _AFTER = 0.4, 0.3
-"""How much a sentence's neighbours count towards what it covers: pronouns and subjects stand there."""
+"""Weight of the neighbouring sentences in coverage, as subjects and antecedents are often there."""
 _MEANT = 0.5
-"""And so much more where the sentence has a pronoun, for the names of the sentence before."""
+"""Added weight for names of the previous sentence if the sentence has a pronoun."""
 _TOPS_MAX = 3
 _DENIED_REACH = 3
 _MARK = lazy_pattern(r"\[\d{1,3}\]")
 _CLAUSE_END = lazy_pattern(r";\s+|,\s+(?:and|but|while|whereas)\s+|[；;]")
 _CLAUSE_WORDS_MIN = 3
 _SINGULAR = frozenset(("is", "was", "has", "does"))
-"""Behind a single word without an article: a name, or a matter that the source would have to speak of."""
+"""Verbs that, after a single word without an article, mark it as a name or a topic that the source must mention."""
 _NOUN_ENDS = ("tion", "sion", "ment", "ence", "ance", "er", "ers", "or", "ors")
-"""A word of a verb's stem that ends so is no verb."""
+"""Endings that mark a word with a verb's stem as a noun."""
 
 
 class Unit(NamedTuple):
-    """A part of the output that is judged by itself."""
+    """A part of the output that is judged separately."""
 
     id: str
     start: int
@@ -300,7 +300,7 @@ class Unit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A unit's words and roles, the source's forms for each word, and the sentence that covers it best (-1: none)."""
+    """A unit's words and roles, the source's forms of each word, and the sentence that covers it best (-1: none)."""
 
     text: str
     words: tuple[Word, ...]
@@ -312,29 +312,29 @@ class Claim:
     """The sentences that cover it best, the best first."""
     near: range
     covered: float
-    """The share of the weight of its words that the best sentence holds, its neighbours counted in."""
+    """Share of its weight that the best sentence and its neighbours cover."""
     keys: frozenset[str]
     evidence: frozenset[str]
     around: frozenset[str]
 
     def denies(self, at: int) -> bool:
-        """Does a denial stand shortly before a word?"""
+        """True if a negation comes shortly before a word."""
         return "negation" in self.roles[max(0, at - _DENIED_REACH) : at]
 
 
 def unmarked(output: str, source: Source) -> str:
-    """The output with blanks for the marks that cite a document by the mark it begins with; all else in its place.
+    """Replace marks that cite a document by spaces, keeping all positions.
 
-    A number in brackets by which no document calls itself is a figure like any other.
+    A bracketed number that is no document's mark is a figure like any other.
     """
     marks = {found[0] for document in source.documents if (found := _MARK.match(document.text))}
     return _MARK.sub(lambda mark: " " * len(mark[0]) if mark[0] in marks else mark[0], output) if marks else output
 
 
 def split_units(output: str, unitization: Literal["sentence", "atomic_claim"]) -> list[Unit]:
-    """Sentences `s0`, `s1`, …; or their clauses `s0.c0`, `s0.c1`, … where each says something of its own.
+    """Split into sentences `s0`, `s1`, …; or into their clauses `s0.c0`, `s0.c1`, … if each makes its own statement.
 
-    Signs without a letter or a digit, a stray full stop say, are no sentence and are not judged beside others.
+    Pieces without a letter or a digit, such as a stray full stop, are not judged if there are others.
     """
     units: list[Unit] = []
     spans = sentence_spans(output)
@@ -386,14 +386,14 @@ def read_claim(text: str, source: Source) -> Claim:
 def _best_sentences(
     words: Sequence[Word], variants: Sequence[Sequence[Variant]], source: Source
 ) -> tuple[tuple[int, ...], float]:
-    """The few that cover it best, and how much of it the first of them does."""
+    """The few best-covering sentences, and the share that the first of them covers."""
     cover: dict[int, float] = {}
     meant: dict[int, float] = {}
     said = Counter(
         (word.key, word.kind, tuple(forms)) for word, forms in zip(words, variants, strict=True) if word.kind != "small"
     )
     total = sum(source.rarity(key) * times for (key, _, _), times in said.items())
-    for (_, kind, forms), times in said.items():  # a word that is said again goes through the source once
+    for (_, kind, forms), times in said.items():  # a repeated word is looked up once
         held: dict[int, float] = {}
         for form in forms:
             worth = form.degree * source.rarity(form.key) * times
@@ -412,7 +412,7 @@ def _best_sentences(
 
 
 def _role(words: Sequence[Word], at: int, source: Source) -> Role | None:
-    """What a word does in its sentence, as far as the tables and its neighbours tell."""
+    """Role of a word in its sentence, judged by the tables and its neighbours."""
     word = words[at]
     if word.kind == "small" and word.key in GENDER:
         return "pronoun"
@@ -438,8 +438,9 @@ def _role(words: Sequence[Word], at: int, source: Source) -> Role | None:
 
 
 def _opens_name(words: Sequence[Word], source: Source) -> bool:
-    """Is the first word, whose capital says nothing, a name? So it seems before another capital, or if no text writes
-    it small."""
+    """True if the first word, whose capital is no evidence, is a name: it precedes another capital, or is never written
+    in lower case.
+    """
     word = words[0]
     if word.key in source.written_small or not word.text.isascii():
         return False

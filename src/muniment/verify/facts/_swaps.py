@@ -1,12 +1,11 @@
-"""Which slots of a claim the source bears: matched, unmatched or contradicted, and the doubts of those it does not.
+"""Decide which slots of a claim the source supports: matched, unmatched or contradicted, with doubts for the latter
+two.
 
-`data/slots.json` holds small trees of questions for each group of slots, learned by `benchmarks.learn_slots` from
-claims with one slot swapped; what they come to is compared with a limit in the policy. Whether a denial is shared is
-asked without them.
+`data/slots.json` holds small decision trees for each group of slots, learned by `benchmarks.learn_slots` from claims
+with one slot swapped; their sum is compared with a limit in the policy. Negation is checked without them.
 
-The trees of a group are answered at once: their leaves are bits side by side, a question whose answer is high bars the
-leaves of its low side, and the first leaf of each tree that is not barred is its answer (Lucchese et al., QuickScorer,
-2015).
+The trees of a group are evaluated at once: their leaves are bits side by side, a condition that is true excludes the
+leaves of its low side, and the first remaining leaf of each tree is its answer (Lucchese et al., QuickScorer, 2015).
 """
 
 from __future__ import annotations
@@ -49,14 +48,14 @@ _SURE = 0.9
 
 
 class Slots(NamedTuple):
-    """How many slots of one kind there are, and what became of them."""
+    """Number of slots of one kind, by result."""
 
     matched: int = 0
     unmatched: int = 0
     contradicted: int = 0
 
     def share(self, state: State) -> float:
-        """The share of the slots in a state; 0 where there is no slot."""
+        """The share of the slots in a state; 0 if there are none."""
         total = sum(self)
         return float(getattr(self, state)) / total if total else 0.0
 
@@ -73,17 +72,17 @@ class Alignment(NamedTuple):
     polarity: Slots = Slots()
     word: Slots = Slots()
     swapped: float = 0.0
-    """How far the most doubtful slot lies over its limit, in log-odds; below 0: under it."""
+    """Margin in log-odds by which the most doubtful slot exceeds its limit; negative if none does."""
 
 
 def is_usurped(seen: Seen) -> bool:
-    """Does another name stand on this side of the same verb in the evidence, the other side being the same?"""
+    """True if the evidence has another name on this side of the same verb, with the same other side."""
     signs = seen.signs
     return seen.group == "name" and signs.usurped >= _SURE and signs.filled < signs.usurped
 
 
 def _over_limit(seen: Seen, limits: dict[str, float]) -> float:
-    """How far a slot lies over the limit of its group, in log-odds: above 0 it counts as swapped."""
+    """Margin of a slot over its group's limit, in log-odds: above 0 it counts as swapped."""
     signs = seen.signs
     if seen.slot.kind == "polarity":
         return 1.0 if denial_differs(seen) else -1.0
@@ -95,7 +94,7 @@ def _over_limit(seen: Seen, limits: dict[str, float]) -> float:
 
 
 def denial_differs(seen: Seen) -> bool:
-    """Is a denial added that the evidence does not make, or one lost that it makes?"""
+    """True if the claim adds a negation that the evidence lacks, or loses one it has."""
     signs = seen.signs
     if seen.group == "lost":
         return bool(signs.aligned and signs.other and signs.best >= 0.5)
@@ -105,7 +104,7 @@ def denial_differs(seen: Seen) -> bool:
 def match_slots(
     claim: Claim, source: Source, policy: FactCheckPolicy, doubted: Collection[Doubt]
 ) -> tuple[Alignment, list[Doubt]]:
-    """The slots by what became of them, and a doubt for each that the source does not bear and nothing doubts yet."""
+    """Classify the slots, and raise a doubt for each that the source does not support and nothing doubts yet."""
     limits: dict[str, float] = vars(policy.slots)
     counts = {kind: [0, 0, 0] for kind in SLOT_KINDS}
     doubts: list[Doubt] = []
@@ -150,14 +149,13 @@ def _doubt(claim: Claim, seen: Seen) -> Doubt:
 # -- trees ---------------------------------------------------------------------------------------------
 
 _BLOCKS = (("B", 8), ("H", 16), ("I", 32), ("Q", 64))
-"""How `struct` calls a block of bits, and how many there are: a tree has as many leaves at the most."""
+"""`struct` codes of bit blocks and their sizes: the maximum leaves of a tree."""
 _Row = float | Sequence[object]
-"""A tree as it is written: a leaf, or which sign is asked, up to which value the third part answers, and else the
-fourth."""
+"""A tree as stored: a leaf, or the sign tested, its threshold, the subtree up to it, and the one above it."""
 
 
 class _Asked(NamedTuple):
-    """What is asked of one sign: the limits, lowest first, and the leaves left by a value above the first so many."""
+    """All conditions on one sign: thresholds in rising order, and the leaves that remain above the first n of them."""
 
     sign: int
     limits: tuple[float, ...]
@@ -167,11 +165,11 @@ class _Asked(NamedTuple):
 class _Trees(NamedTuple):
     asked: tuple[_Asked, ...]
     every: int
-    """The leaves of all trees."""
+    """A bit for every leaf of all trees."""
     blocks: Struct
-    """How the bits are cut into trees."""
+    """The layout of the bits by tree."""
     says: tuple[dict[int, float], ...]
-    """What each leaf of a tree says, by its bit."""
+    """The value of each leaf of a tree, by its bit."""
 
 
 @cache
@@ -204,14 +202,14 @@ def _laid_out(rows: Sequence[_Row], signs: Sequence[str]) -> _Trees:
 
 
 def _count(row: _Row) -> int:
-    """How many leaves a tree has."""
+    """The number of leaves of a tree."""
     return 1 if isinstance(row, float | int) else sum(map(_count, cast("Sequence[_Row]", row[2:])))
 
 
 def _lay_out(
     row: _Row, start: int, values: list[float], barred: dict[int, list[tuple[float, int]]], signs: Sequence[str]
 ) -> None:
-    """The leaves of a tree from left to right, and for each question the leaves of its low side."""
+    """Number the leaves of a tree from left to right, and collect the low-side leaves of each condition."""
     if isinstance(row, float | int):
         values.append(float(row))
         return
@@ -224,7 +222,7 @@ def _lay_out(
 
 
 def swap_score(group: str, names: tuple[str, ...], signs: Sequence[float]) -> float:
-    """The log-odds that a slot was swapped, as the trees of its group have it; `names` are those of the signs."""
+    """The log-odds that a slot was swapped, from the trees of its group; `names` are those of the signs."""
     trees = _trees_by_group(names).get(group)
     if trees is None:
         return 0.0

@@ -1,8 +1,8 @@
-"""A text as a row of words, each with its place, a form that can be compared, and its sort.
+"""Tokenise a text into words, each with its place, a comparable key, and its sort.
 
 English words are stemmed; numbers have one form however they are written ("1,100", "five million", "5m"); months and
-weekdays are dates; runs of Han and kana are cut into pairs of signs, and Hangul words lose their particle. Total and
-pure: any string gives a row of words. `data/lexicon.txt` holds small closed tables of verbs, pronouns, negation,
+weekdays are dates; runs of Han and kana are split into character pairs, and Hangul words lose their particle. Total and
+pure: any string gives a list of words. `data/lexicon.txt` holds small closed tables of verbs, pronouns, negation,
 modality and links, `data/units.txt` units of measure.
 """
 
@@ -33,38 +33,38 @@ def _stems(section: str) -> frozenset[str]:
 
 
 GENDER = {word: gender for gender, words in _LEXICON.pairs("gender") for word in words.split()}
-"""A pronoun of the third person → whom it can stand for."""
+"""A third-person pronoun → the gender it refers to."""
 POSSESSIVE = _lexicon_words("possessive")
 
 MODALITY = {word: int(degree) for degree, words in _LEXICON.pairs("modality") for word in words.split()}
-"""Words that say how sure something is → 0 possible, 1 likely, 2 certain."""
+"""Words of certainty → 0 possible, 1 likely, 2 certain."""
 
 LINKS = {
     form: sense for sense, words in _LEXICON.pairs("links") for word in words.split() for form in (word, stem(word))
 }
-"""A word that links two clauses, or its stem → how."""
+"""A word that links two clauses, or its stem → the kind of link."""
 OPPOSED_LINKS = {"cause": "contrast", "contrast": "cause", "earlier": "later", "later": "earlier"}
 
 AUXILIARY = _lexicon_words("auxiliary")
-"""What a verb stands behind."""
+"""Words that precede a verb."""
 ARTICLES = _lexicon_words("articles")
-"""What a verb never stands behind."""
+"""Words that never directly precede a verb."""
 PASSIVE = _lexicon_words("passive")
 
 PREPOSITIONS = _lexicon_words("prepositions") | _stems("prepositions")
-"""What hangs on one of these is no side of a verb."""
+"""Words whose phrases are no side of a verb."""
 CIRCUMSTANCE_BEFORE = _lexicon_words("circumstance before")
-"""What tells when or where an event was stands behind one of these."""
+"""Words that introduce the time or place of an event."""
 PERIODS = _stems("periods")
 """Units of time and distance."""
 
 WEIGHTY_STOP_WORDS = _lexicon_words("stop words of weight")
-"""Stop words of the index that a claim may turn on."""
+"""Stop words of the index on which a claim may depend."""
 TURNS = _lexicon_words("turns")
-"""Words of passage and address, which claim nothing."""
+"""Transitions and forms of address, which claim nothing."""
 
 NOT_ALONE = _lexicon_words("not alone")
-"""Behind "not" these deny nothing: not only."""
+"""Words that after "not" do not negate: not only."""
 _NEGATION = _lexicon_words("negation")
 _NEGATION_ZH = _lexicon_words("negation chinese")
 _NEGATION_KO, _NEGATION_KO_WORDS = _lexicon_words("negation korean"), _lexicon_words("negation korean words")
@@ -78,17 +78,19 @@ def verb_stems() -> frozenset[str]:
 
 @cache
 def denying_stems() -> frozenset[str]:
-    """Stems of words that say that something is not so without a "not"."""
+    """Stems of words that negate without a "not"."""
     return _stems("denying")
 
 
 def may_negate(text: str, keys: Set[str]) -> bool:
-    """Can a word of a text deny something? `keys` are those of its words: most texts are told by them at once."""
+    """Return whether any word of a text can negate. `keys` are those of its words, so that most texts are decided at
+    once.
+    """
     return not text.isascii() or not _NEGATION.isdisjoint(keys)
 
 
 def negates(text: str, key: str) -> bool:
-    """Does the word deny something? `text` as it stands, `key` as it is compared."""
+    """True if the word negates; `text` as written, `key` as compared."""
     if text.isascii():
         return key in _NEGATION
     if "\uac00" <= text[0] <= "\ud7a3":
@@ -102,7 +104,7 @@ Kind = Literal["word", "name", "number", "date", "small"]
 
 
 class Word(NamedTuple):
-    """One word: where it stands, the form it is compared by, its sort; `small` words carry no content."""
+    """A word: its place, the key it is compared by, its sort; `small` words carry no content."""
 
     text: str
     start: int
@@ -112,7 +114,7 @@ class Word(NamedTuple):
 
 
 _word: Callable[[tuple[str, int, int, str, Kind]], Word] = partial(tuple.__new__, Word)
-"""A word of its parts. There are so many of them that a step in between is felt."""
+"""Make a word from its parts directly, as the constructor call is a measurable cost for so many words."""
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff々〇\u3041-\u3096\u30a1-\u30fa\u30fc-\u30ff"
 _HANGUL = "\uac00-\ud7a3"
 _TOKEN = lazy_pattern(
@@ -130,7 +132,7 @@ _SMALL = (stop_words("english") - WEIGHTY_STOP_WORDS) | TURNS
 
 
 def read_words(text: str) -> list[Word]:
-    """The words of a text in reading order. Whether a word is a name is seen by its capital alone."""
+    """The words of a text in reading order. Names are recognised only by their capital."""
     found = list(_TOKEN.finditer(text))
     words: list[Word] = []
     at = 0
@@ -164,14 +166,14 @@ def read_words(text: str) -> list[Word]:
 
 
 def _date(iso: re.Match[str], start: int) -> Iterator[Word]:
-    """2023-05-07 has the words of "7 May 2023"."""
+    """Read 2023-05-07 as the words of "7 May 2023"."""
     for part, key in ((1, iso[1]), (2, f"#m{int(iso[2])}"), (3, str(int(iso[3])))):
         left, right = iso.span(part)
         yield Word(iso[part], start + left, start + right, key, "date" if part == 2 else "number")
 
 
 def is_cjk(char: str) -> bool:
-    """Is it a sign of Chinese, Japanese or Korean?"""
+    """True for a Chinese, Japanese or Korean character."""
     return is_hangul(char) or _is_han(char)
 
 
@@ -187,7 +189,9 @@ def _is_han(char: str) -> bool:
 
 @remembered(1 << 14)
 def _plain_key(body: str) -> tuple[str, Kind] | None:
-    """The key and kind of a word that is read by itself; None of a number, and of what is cut by its signs."""
+    """The key and kind of a self-contained word; None for a number, or a word of a script that is split by
+    character.
+    """
     if body[0].isdecimal() or is_cjk(body[0]) or is_spelled(body):
         return None
     return _latin_key(body)
@@ -219,7 +223,7 @@ def _latin_key(body: str) -> tuple[str, Kind]:
 
 
 def _han(run: str, start: int) -> Iterator[Word]:
-    """Numbers with a counter behind them, and pairs of neighbouring signs; a sign alone is itself."""
+    """Numbers with their counter words, and pairs of adjacent characters; a lone character is itself."""
     at = 0
     stops = stop_words("chinese")
     while at < len(run):
@@ -237,7 +241,7 @@ def _han(run: str, start: int) -> Iterator[Word]:
 
 
 def _hangul(run: str, start: int, after: str) -> Word:
-    """A word without its particle; a number before or with what it counts."""
+    """A word without its particle, or a number with its counter."""
     root = run
     for particle in korean_particles():
         if run.endswith(particle) and len(run) - len(particle) > 1:
@@ -279,7 +283,7 @@ _MONTHS = range(1, 13)
 
 
 class Number(NamedTuple):
-    """The form it is compared by, where it ends, and how many tokens it takes."""
+    """A number's key, its end, and the number of tokens it takes."""
 
     key: str
     end: int
@@ -292,7 +296,7 @@ def _digits(value: float) -> str:
 
 
 def read_number(text: str, found: Sequence[re.Match[str]], at: int) -> Number:
-    """A number with what multiplies it ("5 million", "2.5m", "3万") or makes it an ordinal ("7th")."""
+    """Read a number with its multiplier ("5 million", "2.5m", "3万") or ordinal ending ("7th")."""
     token = found[at]
     start, end = token.span()
     value = _value(token[0])
@@ -323,7 +327,7 @@ def _value(body: str) -> float | None:
 
 
 def is_spelled(word: str) -> bool:
-    """Is it the beginning of a number in English words?"""
+    """True if a number in English words may begin with this word."""
     return word.casefold() in _SPELLED
 
 
@@ -343,7 +347,7 @@ def spelled_number(found: Sequence[re.Match[str]], at: int) -> Number | None:
 
 
 def chinese_number(run: str, at: int) -> Number | None:
-    """A number in Chinese signs, with what it counts behind it."""
+    """A number in Chinese characters, with its counter word."""
     found = _CHINESE.match(run, at)
     if found is None:
         return None
@@ -362,7 +366,7 @@ def chinese_number(run: str, at: int) -> Number | None:
 
 
 def korean_number(root: str, after: str) -> str | None:
-    """The value of a native Korean number that stands with what it counts, or before it."""
+    """The value of a native Korean number joined to its counter, or before it."""
     word = root[:-1] if root[-1] in KOREAN_COUNTERS else root if after in KOREAN_COUNTERS else ""
     value = _KOREAN.get(word)
     return None if value is None else str(value)
@@ -376,7 +380,7 @@ _CJK_UNITS = sorted((form for form in _UNITS if not form.isascii() and form[0].i
 
 
 def unit_of(text: str, words: Sequence[Word], at: int) -> str | None:
-    """The unit of the number at a place: a sign before or behind it, or the word behind it."""
+    """The unit of the number at a place: a sign before or after it, or the next word."""
     word = words[at]
     before, behind = text[word.start - 1 : word.start], text[word.end : word.end + 8].lstrip(" -")
     if before in _SIGNS_BEFORE:

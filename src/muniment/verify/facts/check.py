@@ -18,20 +18,20 @@ from muniment.verify.facts._swaps import Alignment, match_slots
 
 Verdict = Literal["SUPPORTED", "REFUTED", "NOT_ENOUGH_INFO"]
 _WORD_FOR_WORD = Alignment(swapped=-9.0)
-"""Of a claim that the source says word for word no slot is in doubt."""
+"""For a verbatim claim: no slot is in doubt."""
 
 
 class Judged(NamedTuple):
-    """One unit with all that was found."""
+    """A unit with its findings."""
 
     unit: Unit
     claim: Claim
     doubts: tuple[Doubt, ...]
     nearness: Nearness
     alignment: Alignment
-    """Its slots by kind: how many the source bears, does not bear, or contradicts."""
+    """Its slots by kind: how many the source supports, does not support, or contradicts."""
     exact: int | None
-    """The sentence of the source that says it word for word: against that nothing is held."""
+    """The source sentence that states it verbatim, which overrides any doubt."""
 
 
 def check_facts(
@@ -41,7 +41,7 @@ def check_facts(
     policy: FactCheckPolicy,
     unitization: Literal["sentence", "atomic_claim"] = "sentence",
 ) -> FGFCReport:
-    """The report of RC-17. `support`, a number from 0 to 1, stands on each unit and on the whole as an extra key."""
+    """Check an output. `support`, a number from 0 to 1, is an extra key of each unit and of the whole report."""
     return check_source(output, Source(documents), policy=policy, unitization=unitization)
 
 
@@ -52,7 +52,7 @@ def check_source(
     policy: FactCheckPolicy,
     unitization: Literal["sentence", "atomic_claim"] = "sentence",
 ) -> FGFCReport:
-    """`check_facts` against documents that were read already."""
+    """Run `check_facts` on documents that were read already."""
     judged = judge_units(output, source, policy, unitization)
     evidence = _Evidence(source, policy)
     units = tuple(_unit(one, evidence, policy) for one in judged)
@@ -74,13 +74,13 @@ def check_source(
 def judge_units(
     output: str, source: Source, policy: FactCheckPolicy, unitization: Literal["sentence", "atomic_claim"] = "sentence"
 ) -> list[Judged]:
-    """Every unit of the output with its doubts and its nearness; a unit without a word has neither."""
+    """Judge every unit: its doubts and its nearness; a unit without a word has neither."""
     judged: list[Judged] = []
     stated = unmarked(output, source)
     units = split_units(stated, unitization)
     before = Before(alone=len(units) == 1)
     known: dict[tuple[str, Before], Judged] = {}
-    """What is said again behind the same is judged as it was the first time."""
+    """A statement repeated in the same context is judged once."""
     for unit in units:
         checkpoint()
         given = unit._replace(text=output[unit.start : unit.start + len(unit.text)])
@@ -107,20 +107,20 @@ def _judge(unit: Unit, source: Source, policy: FactCheckPolicy, before: Before) 
 
 
 def measure_units(output: str, source: Source, policy: FactCheckPolicy) -> list[Measured]:
-    """Every unit as the score sees it."""
+    """Every unit in the form the score uses."""
     judged = judge_units(output, source, policy)
     return [_measured(one, _verdict(one, _heavy(one, policy), policy)) for one in judged]
 
 
 def _heavy(judged: Judged, policy: FactCheckPolicy) -> list[Doubt]:
-    """The doubts that count for a verdict, the worst first."""
+    """The doubts that affect the verdict, the worst first."""
     weights: dict[str, float] = vars(policy.doubts)
     heavy = [doubt for doubt in judged.doubts if not doubt.quiet and weights[doubt.kind] > 0]
     return sorted(heavy, key=lambda doubt: (-doubt.contradicts, -weights[doubt.kind] * doubt.weight, doubt.start))
 
 
 class _Evidence:
-    """The evidence of claims, found once for each of them, however often it is made."""
+    """The evidence of claims, cached for repeated ones."""
 
     def __init__(self, source: Source, policy: FactCheckPolicy) -> None:
         self._source, self._policy = source, policy
@@ -128,7 +128,7 @@ class _Evidence:
         self._cited: dict[tuple[str, tuple[int, ...]], tuple[FGFCEvidence, ...]] = {}
 
     def of(self, claim: Claim, first: int) -> tuple[FGFCEvidence, ...]:
-        """Sentences that hold the claim, as they are cited; `first` is one that has to be among them, or -1."""
+        """Cited sentences that support the claim; `first` is one that must be among them, or -1."""
         if claim.text not in self._places:
             found = pick_evidence(claim, self._source, self._policy) if len(self._source) else []
             self._places[claim.text] = found
@@ -186,7 +186,7 @@ def _justify(claim: Claim, heavy: Sequence[Doubt], verdict: Verdict) -> str:
 
 
 def _corrected(text: str, heavy: Sequence[Doubt]) -> str | None:
-    """The claim with what the evidence has in place of what it contradicts; None where it has nothing to put there."""
+    """The claim with its contradicted words replaced by the evidence's; None if there is no replacement."""
     known = sorted((doubt for doubt in heavy if doubt.instead is not None), key=lambda doubt: -doubt.start)
     edge = len(text) + 1
     fixed = text
@@ -203,11 +203,11 @@ def _corrected(text: str, heavy: Sequence[Doubt]) -> str | None:
 
 _SPACED = lazy_pattern(r"\S+")
 _WORD_CHARS_MAX = 100
-"""Text without spaces counts as a word for each so many characters."""
+"""Characters that count as one word in text without spaces."""
 
 
 def pick_evidence(claim: Claim, source: Source, policy: FactCheckPolicy) -> list[int]:
-    """Sentences that together hold most of the claim: the one that holds most, then each that adds enough."""
+    """Sentences that together cover most of the claim: the best one, then each that adds enough."""
     held: dict[str, dict[int, float]] = {}
     for key, form in dict.fromkeys((claim.words[at].key, form) for at in claim.content for form in claim.variants[at]):
         worth = form.degree * source.rarity(form.key)
@@ -233,7 +233,7 @@ def pick_evidence(claim: Claim, source: Source, policy: FactCheckPolicy) -> list
 
 
 def cite(place: int, keys: Collection[str], source: Source, policy: FactCheckPolicy) -> FGFCEvidence:
-    """A sentence of the source as evidence; a long one is cut to the stretch that holds most of the given words."""
+    """A source sentence as evidence; a long one is cut to the stretch with most of the given words."""
     sentence = source.sentences[place]
     document = source.documents[sentence.document]
     text = document.text[sentence.start : sentence.end]
@@ -254,7 +254,7 @@ def cite(place: int, keys: Collection[str], source: Source, policy: FactCheckPol
 
 
 def _pieces(text: str) -> list[tuple[int, int]]:
-    """Words between spaces; a run without a space is cut."""
+    """Words between spaces; a long run without a space is cut."""
     return [
         (start, min(found.end(), start + _WORD_CHARS_MAX))
         for found in _SPACED.finditer(text)

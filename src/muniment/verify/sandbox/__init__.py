@@ -1,7 +1,7 @@
-"""Running code behind walls (RC-25), and letting a run decide (RC-17, layer 3).
+"""Run code in isolation, and let a run decide (layer 3).
 
-`port` is what a sandbox is, `traces` what it records, `harness` how a run decides. `bubblewrap` is ours, found by its
-entry point like a third party's; the private modules are its parts, and `inside` is what runs in it.
+`port` defines the sandbox interface, `traces` its records, `harness` the decision. `bubblewrap` is ours, found by its
+entry point like a third party's; the private modules are its parts, and `inside` holds the scripts that run in it.
 """
 
 from muniment.verify.sandbox.harness import Harness, HarnessResult, run_harness

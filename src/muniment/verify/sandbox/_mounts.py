@@ -1,10 +1,10 @@
-"""The mount namespaces of a session: which programs there are, what is shown of this machine, and how it is mounted.
+"""Mount namespaces of a session: programs, host paths that are visible, and mounts.
 
-The **stage** holds the read-only root of the sandbox and the sized scratch, kept alive by one `cat`: if this process
-dies, however it dies, the stage and all files in it go. Nothing of the agent ever runs in it. An **action** enters it,
-steps down to an ordinary user if it was root, and builds the wall: every namespace of its own, no capability, a fresh
-/proc, a read-only root. Nothing of /root, /home, /tmp, /run, /var, /srv, /opt or /mnt is shown, and of /etc only what
-is named here.
+The **stage** holds the sandbox's read-only root and the size-limited scratch, kept alive by one `cat`: if this process
+dies for any reason, the stage and all files in it go too. Nothing of the agent ever runs in it. An **action** enters
+it, drops to an ordinary user if it was root, and isolates itself: its own namespaces of every kind, no capabilities, a
+fresh /proc, a read-only root. Nothing of /root, /home, /tmp, /run, /var, /srv, /opt or /mnt is visible, and of /etc
+only the files named here.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _START_SECONDS = 20.0
 
 
 class MountNamespace:
-    """A stage that stands; raises `SandboxDenied` where the system does not let it be built."""
+    """A running stage; raises `SandboxDenied` if the system refuses to build it."""
 
     def __init__(self, arguments: Sequence[str], *, is_root: bool) -> None:
         try:
@@ -54,7 +54,7 @@ class MountNamespace:
             raise self._refusal() from None
 
     def _await(self) -> None:
-        """`cat` answers when everything is mounted."""
+        """Wait for `cat` to echo, which it does once everything is mounted."""
         assert self._holder.stdin is not None
         assert self._holder.stdout is not None
         self._holder.stdin.write(b".")
@@ -80,7 +80,7 @@ class MountNamespace:
         return SandboxDenied(f"the system refuses the sandbox: {last}", hint=REFUSED_HINT)
 
     def sweep(self) -> None:
-        """Empty what does not outlive an action: /tmp and /dev/shm."""
+        """Empty /tmp and /dev/shm, which must not outlive an action."""
         for folder in self._folders:
             empty(folder)
 
@@ -100,21 +100,21 @@ class MountNamespace:
 # -- command lines -------------------------------------------------------------------------------------
 
 USER = GROUP = 1000
-"""Who an action is inside."""
+"""User and group of an action, inside."""
 STEP_DOWN = 65534
-"""Who an action of root is outside."""
+"""User and group of an action started by root, as seen outside."""
 ROOT, SCRATCH = "/stage/root", "/stage/scratch"
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The programs it takes: where they are here, and for those run on the stage, where they are there."""
+    """Required programs: their path here, and for those run on the stage, their path there."""
 
     bwrap: str
     staged_bwrap: str
     nsenter: str
     binds: tuple[tuple[str, str], ...] = ()
-    """Host path → stage path: where bubblewrap does not lie under /usr."""
+    """Host path → stage path, if bubblewrap is not under /usr."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +126,12 @@ class Tree:
 
 
 def stage_arguments(tools: Tools, system: Tree, root: Tree, *, workdir: str, disk_mb: int, is_root: bool) -> list[str]:
-    """`cat` in a mount namespace that holds the sandbox's root; it ends when its input does."""
+    """Command that runs `cat` in a mount namespace with the sandbox's root; it ends when its input does."""
     made = [tools.bwrap]
     if not is_root:
         made += ["--unshare-user", "--uid", str(USER), "--gid", str(GROUP)]
     made += _planted(system, "")
-    # /proc as it is here: the kernel grants a fresh one only where the old one is seen whole.
+    # Bind our /proc: the kernel grants a fresh one only where the old one is fully visible.
     made += ["--dev-bind", "/dev", "/dev", "--bind", "/proc", "/proc", "--dir", "/tmp"]
     made += _planted(Tree(tools.binds, ()), "")
     made += _planted(root, ROOT)
@@ -145,7 +145,7 @@ def stage_arguments(tools: Tools, system: Tree, root: Tree, *, workdir: str, dis
 
 
 def _planted(tree: Tree, below: str) -> list[str]:
-    """Folders on the way are made first and openly, as bubblewrap would make some of them for their owner alone."""
+    """Create parent folders first and readable by all, as bubblewrap would make some of them for their owner alone."""
     paths = [PurePosixPath(below + path) for _, path in (*tree.binds, *tree.links)]
     made: list[str] = []
     for folder in sorted({str(parent) for path in paths for parent in path.parents} - {"/"}):
@@ -168,10 +168,10 @@ def action_arguments(
     share_net: bool,
     is_root: bool,
 ) -> list[str]:
-    """One action: onto the stage, down from root, behind the wall, then the command."""
+    """Command line of one action: enter the stage, drop root, isolate, then run the command."""
     made = [tools.nsenter, "--target", str(stage_pid), "--mount"]
     if is_root:
-        made += ["--setgid", str(STEP_DOWN), "--setuid", str(STEP_DOWN), "--"]  # no further groups either
+        made += ["--setgid", str(STEP_DOWN), "--setuid", str(STEP_DOWN), "--"]  # no supplementary groups either
     else:
         made += ["--user", "--preserve-credentials", "--"]
     made += [tools.staged_bwrap, "--unshare-all", *(["--share-net"] if share_net else [])]
@@ -180,11 +180,11 @@ def action_arguments(
     for name, value in env.items():
         made += ["--setenv", name, value]
     made += ["--ro-bind", ROOT, "/", "--proc", "/proc", "--dev", "/dev"]
-    # Process 1 is bubblewrap's own, under the same user, and says how the action ended: its memory is hidden.
+    # Process 1 is bubblewrap's own, under the same user, and reports how the action ended: hide its memory.
     made += ["--tmpfs", "/proc/1", "--remount-ro", "/proc/1"]
     for folder, path in (("work", workdir), ("tmp", "/tmp"), ("shm", "/dev/shm")):
         made += ["--bind", f"{SCRATCH}/{folder}", path]
-    made += ["--remount-ro", "/dev", "--chdir", workdir]  # else /dev is a file system without a size
+    made += ["--remount-ro", "/dev", "--chdir", workdir]  # else /dev is a file system without a size limit
     made += ["--json-status-fd", str(descriptors.status), "--block-fd", str(descriptors.block)]
     return [*made, "--seccomp", str(descriptors.seccomp), "--", *command]
 
@@ -192,7 +192,7 @@ def action_arguments(
 def environment(
     workdir: str, *, library_path: str | None, has_packages: bool, proxy_port: int | None
 ) -> dict[str, str]:
-    """Every variable an action sees."""
+    """All environment variables of an action."""
     made = {
         "HOME": workdir,
         "LANG": "C.UTF-8",
@@ -222,7 +222,7 @@ REFUSED_HINT = (
 
 
 def find_tools() -> Tools:
-    """The programs; raises `SandboxUnavailable` with what to install."""
+    """Find the programs; raise `SandboxUnavailable` with a hint on installing them."""
     if not sys.platform.startswith("linux") or platform.machine() not in MACHINES:
         raise SandboxUnavailable(
             f"the sandbox runs on Linux on {' and '.join(MACHINES)}, not on {sys.platform} {platform.machine()}"
@@ -235,7 +235,7 @@ def find_tools() -> Tools:
 
 
 def _bubblewrap() -> tuple[str, str, tuple[tuple[str, str], ...]]:
-    """Where bubblewrap is, where it is on the stage, and what brings it there."""
+    """Bubblewrap's path here, its path on the stage, and the binds needed to get it there."""
     installed = shutil.which("bwrap")
     if installed is not None:
         path = str(Path(installed).resolve())
@@ -243,7 +243,7 @@ def _bubblewrap() -> tuple[str, str, tuple[tuple[str, str], ...]]:
     wheel = _from_wheel()
     if wheel is None:
         raise SandboxUnavailable("bubblewrap is not installed", hint=INSTALL_HINT)
-    # Its libraries are found from where it lies: both folders move to the stage side by side.
+    # Its libraries are found relative to it, so both folders move to the stage together.
     folders = (wheel, wheel.with_name(f"{wheel.name}.libs"))
     binds = tuple((str(folder), f"/stage/{folder.name}") for folder in folders if folder.is_dir())
     return str(wheel / "_bin/bwrap"), f"/stage/{wheel.name}/_bin/bwrap", binds
@@ -269,7 +269,7 @@ _NOT_FROM_IMAGE = ("dev", "proc", "run", "sys", "tmp")
 
 
 def system_tree() -> Tree:
-    """Programs and libraries of this machine."""
+    """The programs and libraries of this machine."""
     top = [Path("/", name) for name in _TOP]
     links = tuple((str(path.readlink()), str(path)) for path in top if path.is_symlink())
     binds = [(str(path), str(path)) for path in top if path.is_dir() and not path.is_symlink()]
@@ -278,7 +278,7 @@ def system_tree() -> Tree:
 
 
 def host_tree() -> Tree:
-    """The root of a sandbox without an image: the system's programs, our Python, an /etc of our own."""
+    """The root of a sandbox without an image: the system's programs, our Python, and a minimal /etc."""
     system = system_tree()
     own = tuple((str(INSIDE / name), f"/etc/{name}") for name in _OWN_ETC)
     return Tree((*system.binds, *own, *_python_binds()), system.links)
@@ -290,7 +290,7 @@ def _python_binds() -> tuple[tuple[str, str], ...]:
 
 
 def library_path(image_id: str | None) -> str | None:
-    """Where our Python finds its own shared library, moved with it, if it has one."""
+    """Path inside of our Python's own shared library, if it has one."""
     moved = image_id is None and _python_binds() and sysconfig.get_config_var("Py_ENABLE_SHARED")
     return "/opt/python/lib" if moved else None
 
@@ -305,7 +305,7 @@ def image_tree(folder: Path) -> Tree:
 
 
 def with_network(tree: Tree, network: Network, proxy_folder: Path | None) -> Tree:
-    """Certificates and, as the network is, the proxy's socket and its forwarder or the system's resolver."""
+    """Add certificates and, depending on the network, the proxy's socket and forwarder or the system's resolver."""
     if network == "off":
         return tree
     there = {path for _, path in tree.binds}
@@ -335,7 +335,7 @@ def package_binds(names: Iterable[str]) -> tuple[tuple[str, str], ...]:
 
 
 def check_workdir(workdir: str, tree: Tree) -> str:
-    """A folder the scratch can stand at: absolute, plain, and not over something that is shown."""
+    """Check a path for the scratch: absolute, plain, and not over something visible."""
     parts = workdir.split("/")[1:]
     plain = workdir.startswith("/") and all(part not in ("", ".", "..") for part in parts) and "\0" not in workdir
     taken: Mapping[str, bool] = {path.split("/")[1]: True for _, path in (*tree.binds, *tree.links)}

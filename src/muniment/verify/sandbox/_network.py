@@ -1,4 +1,4 @@
-"""The way out of a sandbox whose network is `allowlist`: a proxy that connects only to what is listed."""
+"""Network access of a sandbox with an `allowlist`: a proxy that connects only to listed hosts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SECONDS = 30.0
 
 
 class FilteringProxy:
-    """Serves until closed; its socket lies alone in `folder`, which belongs to `owner`."""
+    """Serves until closed; its socket is the only file in `folder`, which belongs to `owner`."""
 
     def __init__(self, entries: Sequence[Entry], owner: tuple[int, int] | None) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="muniment-proxy-"))
@@ -40,7 +40,7 @@ class FilteringProxy:
         self._thread.start()
 
     def take(self) -> Fetches:
-        """The attempts since the last call."""
+        """Return the attempts since the last call."""
         return self._log.take()
 
     def close(self) -> None:
@@ -81,7 +81,7 @@ class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 
 
 class _Connection(socketserver.BaseRequestHandler):
-    """One client: a CONNECT line, an answer, then bytes both ways."""
+    """One client: a CONNECT line, a response, then bytes both ways."""
 
     def handle(self) -> None:
         server, client = self.server, self.request
@@ -121,12 +121,12 @@ class _Connection(socketserver.BaseRequestHandler):
 
 
 def _first_word(text: str) -> str:
-    """The first word of a text, cut to what a log takes."""
+    """The first word of a text, cut to the length of a log field."""
     return text.partition(" ")[0][:200]
 
 
 def _head(client: socket.socket) -> bytes:
-    """Up to the empty line; byte by byte at its end, so that nothing of the tunnel is taken with it."""
+    """Read up to the empty line, byte by byte at its end, so as not to consume tunnelled bytes."""
     head = b""
     while not head.endswith(b"\r\n\r\n"):
         part = client.recv(1)
@@ -142,7 +142,7 @@ def _answer(client: socket.socket, code: int, text: str) -> None:
 
 
 def _connect(host: str, port: int) -> socket.socket | None:
-    """The first address of the host that may be reached and answers."""
+    """Connect to the host's first permitted address that answers."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError:
@@ -161,7 +161,7 @@ def _connect(host: str, port: int) -> socket.socket | None:
 
 
 def _join(one: socket.socket, other: socket.socket) -> None:
-    """Bytes both ways until both sides are done, or nothing moved for a while."""
+    """Copy bytes both ways until both sides are done, or a while passes without any."""
     with selectors.DefaultSelector() as selector:
         selector.register(one, selectors.EVENT_READ, other)
         selector.register(other, selectors.EVENT_READ, one)
@@ -192,7 +192,7 @@ class Entry(NamedTuple):
 
 
 def parse_entries(allowlist: Iterable[str]) -> tuple[Entry, ...]:
-    """The entries of a policy; raises `InvalidInput` for one that cannot be read."""
+    """Parse a policy's entries; raise `InvalidInput` for an invalid one."""
     return tuple(_entry(text, index) for index, text in enumerate(allowlist))
 
 
@@ -205,7 +205,7 @@ def _entry(text: str, index: int) -> Entry:
 
 
 def parse_target(text: str, default_port: int | None = None) -> tuple[str, int]:
-    """`host:port` or `[address]:port` in lower case without a final dot; raises ValueError."""
+    """Parse `host:port` or `[address]:port` into lower case without a final dot; raise ValueError."""
     if text.startswith("["):
         host, end, rest = text[1:].partition("]")
         port = rest.removeprefix(":")
@@ -224,7 +224,7 @@ def parse_target(text: str, default_port: int | None = None) -> tuple[str, int]:
 
 
 def allows(entries: Sequence[Entry], host: str, port: int) -> bool:
-    """Is this host and port on the list? A star stands for one label or more, never for none."""
+    """True if this host and port are listed. A star matches one label or more, never none."""
     return any(entry.port == port and _covers(entry.host, host) for entry in entries)
 
 
@@ -233,5 +233,5 @@ def _covers(pattern: str, host: str) -> bool:
 
 
 def may_reach(host: str, address: str) -> bool:
-    """May a name that is on the list be reached at this address?"""
+    """True if a listed name may be reached at this address."""
     return host == "localhost" or host == address or is_public(address)

@@ -1,8 +1,8 @@
-"""One action from start to end: started, held until its limits are set, watched, and killed whole when it is over.
+"""Run one action: hold it until its limits are set, watch it, and kill all of it when it is over.
 
-The action is held by bubblewrap until its init is in its control group and under its resource limits. Its output
-is read here and no further than its cap. When the command ends, or meets a cap, the init of its process
-namespace is killed, and the kernel kills everything else in it.
+Bubblewrap holds the action until its init is in its control group and under its resource limits. Output is read only up
+to its cap. When the command ends, or hits a cap, the init of its process namespace is killed, and the kernel kills
+everything else in it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CHUNK = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Descriptors:
-    """File descriptors an action is handed."""
+    """File descriptors passed to an action."""
 
     status: int
     block: int
@@ -43,7 +43,7 @@ NO_WIRES = Wires()
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How it ended. `exit_code` is None where the command was not run or did not end by itself."""
+    """How an action ended. `exit_code` is None if the command was not run or did not end by itself."""
 
     exit_code: int | None
     stdout: bytes
@@ -55,7 +55,7 @@ class Finished:
 
 @dataclass(slots=True)
 class _Action:
-    """What is known of a running action."""
+    """State of a running action."""
 
     limits: Limits
     in_use: Callable[[], tuple[int, int]]
@@ -69,7 +69,7 @@ class _Action:
     capped: dict[Cap, None] = field(default_factory=dict)
     is_cut_off: bool = False
     is_ended: bool = False
-    """By whoever started it."""
+    """True if the caller ended it."""
     began: float = field(default_factory=time.monotonic)
     cpu_ms: int = 0
     memory_kb: int = 0
@@ -98,7 +98,8 @@ def run_action(
     in_use: Callable[[], tuple[int, int]],
     wires: Wires = NO_WIRES,
 ) -> Finished:
-    """Run it under these limits; `in_use` tells bytes and files of the scratch. Raises OSError if it cannot start.
+    """Run an action under these limits; `in_use` returns bytes and files of the scratch. Raises OSError if it cannot
+    start.
 
     `arguments` makes the command line from the descriptors and the line of bash that sets its resource limits.
     """
@@ -168,14 +169,14 @@ def _follow(
                 if action.init < 0 and b"\n" in action.status:
                     _release(action, block)
             else:
-                action.kill()  # the command is over: so is all that it left running
+                action.kill()  # kill everything the command left running
             if not part:
                 selector.unregister(key.fd)
         _check(action)
 
 
 def _release(action: _Action, block: int) -> None:
-    """Put the waiting init under its limits, then let it go on; one that cannot be limited is not let go."""
+    """Put the waiting init under its limits, then release it; if it cannot be limited, it is not released."""
     pid = int(_status(action.status)["child-pid"])
     try:
         action.init = os.pidfd_open(pid)
@@ -196,7 +197,7 @@ def _keep(action: _Action, sink: bytearray, part: bytes) -> None:
 
 
 def _check(action: _Action) -> None:
-    """Look at what nobody else stops: time, memory, files."""
+    """Check the limits that nothing else enforces: time, memory, files."""
     limits, now = action.limits, time.monotonic()
     if action.wall_ms >= limits.wall_ms:
         action.kill("wall")
@@ -215,11 +216,11 @@ def _check(action: _Action) -> None:
     if _look_at_scratch(action):
         action.kill("files")
     if sample.processes >= limits.processes:
-        action.capped.setdefault("processes")  # so does forking
+        action.capped.setdefault("processes")  # forking fails by itself
 
 
 def _look_at_scratch(action: _Action) -> bool:
-    """Note a full scratch, where writing fails by itself; are there too many files?"""
+    """Note a full scratch, where writing fails by itself; return whether there are too many files."""
     used_bytes, used_files = action.in_use()
     if used_bytes >= action.limits.disk_mb * MB:
         action.capped.setdefault("disk")
@@ -235,7 +236,7 @@ def _end(action: _Action) -> None:
     if action.init >= 0:
         selector = selectors.DefaultSelector()
         selector.register(action.init, selectors.EVENT_READ)
-        selector.select()  # readable when it, and with it every process of its namespace, is gone
+        selector.select()  # readable once it and every process of its namespace are gone
         selector.close()
         os.close(action.init)
     if action.group is not None:
@@ -251,7 +252,7 @@ def _end(action: _Action) -> None:
 
 
 def _status(text: bytes) -> dict[str, int]:
-    """What `--json-status-fd` has said so far: whole lines, each a JSON object."""
+    """The `--json-status-fd` output so far: whole lines, each a JSON object."""
     found: dict[str, int] = {}
     for line in text.split(b"\n")[:-1]:
         if line.strip():
@@ -284,7 +285,7 @@ MAPPED_MB_MORE = 2048
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Whole session: turns, wall and CPU time of its actions. At any moment: the rest."""
+    """Limits of a session: turns, wall and CPU time apply to all of its actions, the rest at any moment."""
 
     max_turns: int = 100
     wall_ms: int = 60_000
@@ -296,7 +297,7 @@ class Limits:
     output_bytes: int = MB
 
     def after(self, *, wall_ms: int, cpu_ms: int) -> Limits:
-        """What is left when an action has taken so much; the times never go below zero."""
+        """The limits left after an action used this much; times never go below zero."""
         return replace(
             self,
             max_turns=self.max_turns - 1,
@@ -309,7 +310,7 @@ DEFAULTS = Limits()
 
 
 def limits_of(policy: SandboxPolicy) -> Limits:
-    """The policy's caps over the defaults; raises `InvalidInput` for a cap that is no positive integer."""
+    """The policy's caps over the defaults; raises `InvalidInput` for a cap that is not a positive integer."""
     caps = policy.caps or SandboxCaps()
     asked = {**{name: getattr(caps, name) for name in SandboxCaps.model_fields}, **(caps.model_extra or {})}
     unknown = sorted(asked.keys() - {field.name for field in fields(Limits)})
@@ -322,7 +323,7 @@ def limits_of(policy: SandboxPolicy) -> Limits:
     return replace(DEFAULTS, **given)
 
 
-_FLAGS = {  # of bash's ulimit, and its unit
+_FLAGS = {  # ulimit option of bash, and its unit
     "RLIMIT_CORE": ("-c", 1024),
     "RLIMIT_CPU": ("-t", 1),
     "RLIMIT_DATA": ("-d", 1024),
@@ -335,10 +336,11 @@ _FLAGS = {  # of bash's ulimit, and its unit
 
 
 def resource_limits(limits: Limits, *, counted: bool) -> dict[str, int]:
-    """Limits of each process by their RLIMIT names, as a stop that needs nobody to watch.
+    """Limits of each process by RLIMIT name, enforced without a watcher.
 
-    `counted` says that a control group counts memory. Else the watcher, which sums over processes, kills at the cap,
-    and what one process may map is bounded well above it: a refusal would look like a fault of the program.
+    `counted` means that a control group counts memory. Otherwise the watcher, which sums over processes, kills at the
+    cap, and a single process's address space is bounded well above it: a failed allocation would look like a fault of
+    the program.
     """
     made = {
         "RLIMIT_CORE": 0,
@@ -347,20 +349,20 @@ def resource_limits(limits: Limits, *, counted: bool) -> dict[str, int]:
         "RLIMIT_MEMLOCK": 64 << 10,
         "RLIMIT_MSGQUEUE": 0,
         "RLIMIT_NOFILE": 256,
-        "RLIMIT_NPROC": limits.processes + 1,  # and the init of the namespace
+        "RLIMIT_NPROC": limits.processes + 1,  # plus the init of the namespace
     }
     if counted:
-        made["RLIMIT_NPROC"] += 8  # so that the group refuses first: it tells
+        made["RLIMIT_NPROC"] += 8  # so that the group refuses first, as it reports that
     else:
         made["RLIMIT_DATA"] = (limits.mem_mb + MAPPED_MB_MORE) * MB
     return made
 
 
 def limit_script(wanted: Mapping[str, int], hard: Mapping[str, int]) -> str:
-    """A line of bash that lowers its own limits for good and becomes its arguments.
+    """A line of bash that lowers its own limits for good and then executes its arguments.
 
-    `hard` are the limits it starts with, below zero where there is none. They are set inside because the count of
-    processes is then that of the sandbox's own user namespace.
+    `hard` are the limits it starts with, negative if there is none. They are set inside because the process count is
+    then that of the sandbox's own user namespace.
     """
     parts = []
     for name, value in wanted.items():
@@ -379,7 +381,7 @@ _counter = itertools.count()
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The folder of one group (version 2)."""
+    """The folder of one control group (version 2)."""
 
     folder: Path
 
@@ -387,7 +389,7 @@ class Group:
         (self.folder / "cgroup.procs").write_text(f"{pid}\n")
 
     def cpu_ms(self) -> int:
-        """CPU time of everything that ever ran in it."""
+        """CPU time of all processes that ever ran in it."""
         return int(self._table("cpu.stat")["usage_usec"]) // 1000
 
     def was_out_of_memory(self) -> bool:
@@ -397,7 +399,7 @@ class Group:
         return int(self._table("pids.events").get("max", "0")) > 0
 
     def remove(self) -> None:
-        with suppress(OSError):  # still busy: the next to open one clears it away
+        with suppress(OSError):  # still busy: the next group opened removes it
             self.folder.rmdir()
 
     def _table(self, name: str) -> dict[str, str]:
@@ -406,21 +408,21 @@ class Group:
 
 
 def open_group(limits: Limits, system: Path = _SYSTEM, own: str | None = None) -> Group | None:
-    """A group under these limits, or None. `own` is the text of /proc/self/cgroup."""
+    """Open a group under these limits, or return None. `own` is the text of /proc/self/cgroup."""
     try:
         text = Path("/proc/self/cgroup").read_text() if own is None else own
     except OSError:
         return None
     path = next((line.removeprefix("0::") for line in text.splitlines() if line.startswith("0::")), "/")
     for parent in (system / path.lstrip("/"), system):
-        if (parent / "cgroup.controllers").exists():  # elsewhere a folder counts nothing
+        if (parent / "cgroup.controllers").exists():  # otherwise it is not a control group
             with suppress(OSError):
                 return _make(parent, limits)
     return None
 
 
 def _make(parent: Path, limits: Limits) -> Group:
-    """Below our own group where its controllers are handed down, else, for root, at the top."""
+    """Make the group below our own if its controllers are delegated, else, for root, at the top."""
     for left in parent.glob(f"{_PREFIX}*"):
         pid = left.name.removeprefix(_PREFIX).partition("-")[0]
         if pid.isdigit() and not Path("/proc", pid).exists():
@@ -434,13 +436,13 @@ def _make(parent: Path, limits: Limits) -> Group:
     except OSError:
         folder.rmdir()
         raise
-    with suppress(OSError):  # only where swap is counted
+    with suppress(OSError):  # only if swap is counted
         (folder / "memory.swap.max").write_text("0")
     return Group(folder)
 
 
 def _memory_bytes(limits: Limits) -> int:
-    """Files of the scratch are memory too, and charged to who wrote them."""
+    """Memory limit including the scratch, whose files are memory charged to their writer."""
     return (limits.mem_mb + limits.disk_mb + 16) * MB
 
 
@@ -460,12 +462,12 @@ class Sample(NamedTuple):
 
 
 def can_watch() -> bool:
-    """Does this kernel list the children of a process?"""
+    """True if this kernel lists the children of a process."""
     return Path(f"/proc/self/task/{os.getpid()}/children").exists()
 
 
 class Watch:
-    """Sums over the tree below one process; remembers the CPU time of those that are gone."""
+    """Sums over the tree below one process; remembers the CPU time of ended ones."""
 
     def __init__(self, init_pid: int, mem_kb_max: int) -> None:
         self._init = init_pid
@@ -476,8 +478,8 @@ class Watch:
         pids = _tree(self._init)
         reaped = 0
         for pid in pids:
-            with suppress(OSError, IndexError):  # gone since
-                # After the name, which may hold anything, fields 3 onwards: 14 to 17 are times, 22 is the start.
+            with suppress(OSError, IndexError):  # the process ended meanwhile
+                # After the name, which may hold anything, come fields 3 onwards: 14 to 17 are times, 22 is the start.
                 part = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
                 self._spent[pid, part[19]] = int(part[11]) + int(part[12])
                 reaped += sum(map(int, part[11:15]))
@@ -485,14 +487,14 @@ class Watch:
         return Sample(len(pids) - 1, self._memory_kb(pids), ticks * 1000 // _TICKS_A_SECOND)
 
     def _memory_kb(self, pids: list[int]) -> int:
-        """Pages that processes share after a fork count once where it matters, that is near the cap."""
+        """Memory in use, counting pages shared after a fork once when near the cap, where it matters."""
         plain = sum(_lines_kb(f"/proc/{pid}/status", ("RssAnon:", "RssShmem:", "VmSwap:")) or 0 for pid in pids)
         if plain <= self._mem_kb_max:
             return plain
         total = 0
         for pid in pids:
             shared_out = _lines_kb(f"/proc/{pid}/smaps_rollup", ("Pss_Anon:", "Pss_Shmem:", "SwapPss:"))
-            if shared_out is None:  # it may hide this, but not its status
+            if shared_out is None:  # this file may be unreadable, unlike its status
                 shared_out = _lines_kb(f"/proc/{pid}/status", ("RssAnon:", "RssShmem:", "VmSwap:")) or 0
             total += shared_out
         return total
@@ -508,7 +510,7 @@ def _tree(init_pid: int) -> list[int]:
 
 
 def children(pid: int) -> list[int]:
-    """The children of all threads of a process; none if it is gone."""
+    """The children of all threads of a process; none if it has ended."""
     found: list[int] = []
     with suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):
@@ -518,7 +520,7 @@ def children(pid: int) -> list[int]:
 
 
 def _lines_kb(path: str, names: tuple[str, ...]) -> int | None:
-    """The sum of the named lines, such as `RssAnon:  120 kB`; None where the file cannot be read."""
+    """The sum of the named lines, such as `RssAnon:  120 kB`; None if the file cannot be read."""
     try:
         text = Path(path).read_text(errors="replace")
     except OSError:

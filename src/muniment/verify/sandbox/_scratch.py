@@ -20,13 +20,13 @@ from muniment.verify.sandbox.traces import Entry
 __all__ = ["Scratch", "empty"]
 
 DEPTH_MAX = 64
-"""Folders within folders that are looked at; what lies deeper is counted by the file cap, and not listed."""
+"""Maximum folder depth listed; deeper files only count towards the file cap."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _CHUNK = 1 << 20
 
 
 class Scratch:
-    """Reads, writes and lists below `root`, a descriptor it closes; new files belong to `owner`."""
+    """Reads, writes and lists below `root`, a descriptor that it closes; new files belong to `owner`."""
 
     def __init__(self, root: int, owner: tuple[int, int] | None) -> None:
         self._root = root
@@ -36,7 +36,7 @@ class Scratch:
         os.close(self._root)
 
     def in_use(self) -> tuple[int, int]:
-        """Bytes and files of the whole scratch file system."""
+        """Bytes and files used in the whole scratch file system."""
         now = os.fstatvfs(self._root)
         return (now.f_blocks - now.f_bfree) * now.f_frsize, now.f_files - now.f_ffree
 
@@ -80,7 +80,7 @@ class Scratch:
     def _file(self, parts: tuple[str, ...], flags: int, *, make: bool = False) -> Iterator[int]:
         if not parts:
             raise InvalidInput("this is the scratch folder itself", path="$.path")
-        safe = flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe there must not hold us up
+        safe = flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe there must not block us
         try:
             with self._folder(parts[:-1], make=make) as folder:
                 file = os.open(parts[-1], safe, 0o644, dir_fd=folder)
@@ -119,19 +119,19 @@ class Scratch:
             os.fchown(file, *self._owner)
 
     def scan(self, before: Mapping[str, Entry], files_max: int, bytes_max: int) -> dict[str, Entry]:
-        """Every file and link with its digest; one that was not touched since `before` is not read again.
+        """Every file and link with its digest; one unchanged since `before` is not reread.
 
-        At most so many bytes are read: files with holes seem larger than all there is room for. What is not or cannot
-        be read has no digest; a folder that cannot be entered stands for what is in it.
+        At most `bytes_max` bytes are read: sparse files may seem larger than the scratch. Unread and unreadable files
+        have no digest; a folder that cannot be entered stands for its content.
         """
-        os.fchmod(self._root, 0o755)  # it belongs to the sandbox, which may have closed it
+        os.fchmod(self._root, 0o755)  # it belongs to the sandbox, which may have made it inaccessible
         look = _Look(before, files_max, bytes_max)
         look.at(os.dup(self._root), "", 0)
         return look.found
 
 
 class _Look:
-    """One scan: what was found, and how much more may be read."""
+    """One scan: its results, and the bytes left to read."""
 
     def __init__(self, before: Mapping[str, Entry], files_max: int, bytes_max: int) -> None:
         self.found: dict[str, Entry] = {}
@@ -140,7 +140,7 @@ class _Look:
         self._bytes_left = bytes_max
 
     def at(self, folder: int, prefix: str, depth: int) -> None:
-        """Look at an open folder and close it."""
+        """Scan an open folder and close it."""
         try:
             with os.scandir(folder) as entries:
                 inside = sorted(entries, key=lambda entry: os.fsencode(entry.name))
@@ -179,7 +179,7 @@ class _Look:
 def empty(folder: int) -> None:
     """Remove everything below an open folder, however deep: folders are moved up before they are entered."""
     os.fchmod(folder, 0o1777)
-    aside, count = f".{token_hex(8)}", 0  # no name that could be there already
+    aside, count = f".{token_hex(8)}", 0  # a name that cannot exist already
     while names := os.listdir(folder):
         for name in names:
             if not stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):

@@ -1,8 +1,8 @@
-"""The system calls a sandboxed process may not make, as a filter program for the kernel.
+"""System calls that a sandboxed process may not make, as a filter program for the kernel.
 
-Pure: classic BPF, written by hand, so that nothing compiled is needed. The filter is a second wall behind the
-namespaces. It also closes what would let memory hide from whoever counts it (segments and files that live in no
-process), and what would reach past a namespace (VSOCK, handles of files, further user namespaces).
+Pure: classic BPF, assembled here, so that no compiler is needed. The filter is a second barrier behind the namespaces.
+It also blocks ways to hide memory from accounting (segments and files that belong to no process) and to reach past a
+namespace (VSOCK, file handles, further user namespaces).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class _Machine(NamedTuple):
 
 
 MACHINES = {"x86_64": _Machine(0xC000003E, 0), "aarch64": _Machine(0xC00000B7, 1)}
-"""What `platform.machine()` says → how the kernel names it, and the column of `_DENIED`."""
+"""Value of `platform.machine()` → the kernel's name for it, and the column of `_DENIED`."""
 
 # fmt: off
 _DENIED: dict[str, tuple[int | None, int | None]] = {  # name → number on x86_64, on aarch64
@@ -53,16 +53,16 @@ _DENIED: dict[str, tuple[int | None, int | None]] = {  # name → number on x86_
     # memory that belongs to no process
     "shmget": (29, 194), "memfd_create": (319, 279), "memfd_secret": (447, 447),
 }
-_MISSING: dict[str, tuple[int, int]] = {  # answered as if the kernel lacked them: callers fall back
-    "clone3": (435, 435),  # its flags lie in memory, where no filter can read them
-    "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),  # calls past a filter
+_MISSING: dict[str, tuple[int, int]] = {  # reported as missing, so that callers fall back
+    "clone3": (435, 435),  # its flags are in memory, where no filter can read them
+    "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),  # bypass a filter
 }
 _CLONE, _SOCKET, _IOCTL = (56, 220), (41, 198), (16, 29)
 # fmt: on
 
-_FAMILIES = (1, 2, 10, 16)  # unix, IPv4, IPv6, netlink: getaddrinfo asks it
+_FAMILIES = (1, 2, 10, 16)  # unix, IPv4, IPv6, netlink (used by getaddrinfo)
 _TERMINAL_INPUT = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
-_NEW_NAMESPACES = 0x7E020000  # every CLONE_NEW… flag that clone itself takes
+_NEW_NAMESPACES = 0x7E020000  # every CLONE_NEW… flag that clone takes
 _X32 = 0x40000000
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -71,7 +71,7 @@ _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 
 
 def filter_program(machine: str) -> bytes:
-    """The program as `--seccomp` reads it; KeyError for a machine not in `MACHINES`."""
+    """The program in the form `--seccomp` reads; raises KeyError for a machine not in `MACHINES`."""
     return b"".join(struct.pack("=HBBI", *step) for step in instructions(machine))
 
 
@@ -80,7 +80,7 @@ def instructions(machine: str) -> list[Instruction]:
     steps = [
         _load(_ARCH_AT),
         Instruction(_EQUAL, 1, 0, audit),
-        _give(_KILL),  # a 32-bit call would have other numbers
+        _give(_KILL),  # a 32-bit call has other numbers
         _load(_NUMBER_AT),
     ]
     if machine == "x86_64":
@@ -111,12 +111,12 @@ def _ioctl() -> list[Instruction]:
 
 
 def _when(number: int, body: list[Instruction]) -> list[Instruction]:
-    """The body for one call; it ends in an answer of its own, as the number is no longer loaded after it."""
+    """Instructions for one call number, which must end in a verdict, as the number is no longer loaded afterwards."""
     return [Instruction(_EQUAL, 0, len(body) + 1, number), *body, _give(_ALLOW)]
 
 
 def _unless(value: int | None) -> Instruction:
-    """Skip the next step unless the loaded value is this one."""
+    """Skip the next instruction unless the loaded value is this one."""
     assert value is not None
     return Instruction(_EQUAL, 0, 1, value)
 

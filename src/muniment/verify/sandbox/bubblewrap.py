@@ -1,4 +1,4 @@
-"""The sandbox on bubblewrap: sessions under a policy, or a refusal that says why. Never a run on the host."""
+"""The bubblewrap sandbox: sessions under a policy, or a refusal that says why. Code never runs on the host."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ from muniment.verify.sandbox.traces import Change, Fetches, Outcome, changes, ma
 class BubblewrapSandbox:
     """Opens sessions.
 
-    `images` maps an `image_id` of a policy to an unpacked root file system; without an image, programs of this
-    machine are shown. `packages` are import names of this environment to show to the sandbox's Python. `mounts`
-    maps further paths inside to folders or files here, read-only.
+    `images` maps a policy's `image_id` to an unpacked root file system; without an image, this machine's programs are
+    visible. `packages` are import names of this environment to show to the sandbox's Python. `mounts` maps further
+    paths inside to folders or files here, read-only.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class BubblewrapSandbox:
 
 
 def probe() -> str:
-    """Run `true` in a sandbox; answers which bubblewrap did, raises what `open` raises."""
+    """Run `true` in a sandbox; return the bubblewrap used, or raise the errors of `open`."""
     policy = SandboxPolicy(schema_version=RULECRAFT_VERSION)
     with BubblewrapSandbox().open(policy, trace_id="probe") as session:
         seen = session.execute_bash("true")
@@ -135,14 +135,14 @@ def probe() -> str:
 # -- sessions ------------------------------------------------------------------------------------------
 
 COMMAND_BYTES_MAX = 100_000
-"""The kernel takes an argument of at most 128 KiB; longer scripts come as a file."""
+"""The kernel limits an argument to 128 KiB; longer scripts are passed as a file."""
 VIEW_BYTES_MAX = 4 * MB
 PROXY_PORT = 3128
 
 
 @dataclass(frozen=True, slots=True)
 class SandboxSetup:
-    """What a session stands on."""
+    """The parts of a session."""
 
     tools: Tools
     stage: MountNamespace
@@ -154,7 +154,7 @@ class SandboxSetup:
 
 
 class BubblewrapSession:
-    """One after the other, from one thread at a time. Close it, or use it as a context manager."""
+    """A session with one action at a time, used from one thread at a time. Close it, or use it as a context manager."""
 
     def __init__(
         self, policy: SandboxPolicy, limits: Limits, walls: SandboxSetup, ids: Ids, *, trace_id: str, closing: ExitStack
@@ -193,7 +193,7 @@ class BubblewrapSession:
         return self.execute_wired(command, NO_WIRES)
 
     def execute_wired(self, command: str, wires: Wires) -> Observation:
-        """The same, with descriptors handed to it, and ended by whoever holds the other end of one."""
+        """Run a command like `execute_bash`, with extra descriptors, ending it when the other end of a wire says so."""
         args = {"command": command}
         refused = self._refused("execute_bash") or _command_refused(command)
         if refused is not None:
@@ -259,7 +259,7 @@ class BubblewrapSession:
         return self._tell("str_replace_editor", args, outcome, read=read)
 
     def submit(self, message: str = "", paths: Sequence[str] = ()) -> Observation:
-        """Hand in: the named files come back as `files`, and the session takes no more actions."""
+        """Submit: return the named files as `files`; the session takes no more actions."""
         args = {"message": message, "paths": list(paths)}
         refused = self._refused("submit")
         if refused is not None:
@@ -347,7 +347,7 @@ class BubblewrapSession:
         files: Mapping[str, bytes] | None = None,
         spent: bool = False,
     ) -> Observation:
-        """Every action, refused ones too, ends here: one turn, one trace."""
+        """Finish an action, even a refused one, as one turn with one trace."""
         if not spent:
             self._left = self._left.after(wall_ms=0, cpu_ms=0)
         trace = make_trace(
@@ -441,9 +441,9 @@ SNIPPET_LINES = 4
 
 
 def parts_of(path: str, workdir: str) -> tuple[str, ...]:
-    """The names that lead from the scratch folder to a path given absolute or relative to it.
+    """Split a path, absolute or relative to the scratch folder, into its names below that folder.
 
-    `..` is refused rather than resolved: with links about, text cannot say where it leads.
+    `..` is refused rather than resolved: with links, its target cannot be known from the text.
     """
     if "\0" in path:
         raise InvalidInput("a path cannot hold a zero byte", path="$.path")
@@ -475,7 +475,7 @@ def numbered(text: str, view_range: Sequence[int] | None = None) -> str:
 
 
 def replace_text(text: str, old: str | None, new: str | None) -> tuple[str, str]:
-    """The text with the one occurrence of `old` replaced, and the lines around it."""
+    """Replace the single occurrence of `old`; also return the lines around it."""
     if not old:
         raise InvalidInput("old_str is the text to replace", path="$.old_str")
     count = text.count(old)
@@ -498,7 +498,7 @@ def _places(text: str, old: str) -> list[int]:
 
 
 def insert_text(text: str, after_line: int | None, new: str | None) -> tuple[str, str]:
-    """The text with `new` as lines of their own after a line (0: at the start), and the lines around it."""
+    """Insert `new` as separate lines after a line (0: at the start); also return the lines around them."""
     if new is None:
         raise InvalidInput("new_str is the text to insert", path="$.new_str")
     lines = text.split("\n")
@@ -515,7 +515,7 @@ def _around(text: str, line: int, further: int) -> str:
 
 
 def listing(paths: Sequence[str]) -> str:
-    """What a folder shows: its files and folders two levels deep, hidden ones left out, from all paths below it."""
+    """Listing of a folder: its files and folders two levels deep, without hidden ones, from all paths below it."""
     visible = [path.split("/") for path in paths if not any(part.startswith(".") for part in path.split("/"))]
     shown = chain.from_iterable(
         ["/".join(parts[:depth]) + ("/" if len(parts) > depth else "") for depth in range(1, min(2, len(parts)) + 1)]

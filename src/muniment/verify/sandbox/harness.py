@@ -1,13 +1,13 @@
-"""Layer 3 of verification: run a command or a pytest suite on an output, in a sandbox, and let it decide (RC-17).
+"""Layer 3 of verification: run a command or a pytest suite on an output in a sandbox, and let the result decide.
 
-What the code under test could have answered for itself is not a verdict. A suite is judged from outside, by a process
-that nothing of the output ever enters: two sandboxes, joined by pipes. The judge has the suite and no file of the
-output; the code has its own files and none of the suite; between them go calls and plain values. What came of the tests
-reaches us over a third pipe, which the code does not have, under a nonce that it does not know.
+A result that the code under test could have forged is no verdict. A suite is judged from outside, by a process that
+nothing of the output ever enters: two sandboxes, joined by pipes. The judge has the suite and no file of the output;
+the code has its own files and none of the suite; only calls and plain values pass between them. Test results arrive
+over a third pipe, which the code does not have, under a nonce that it does not know.
 
-Code that is right by its plain values passes. What needs more of the code (an object of a class of its own, a function
-handed over, a patch) is UNKNOWN, unless the harness asks for the code's own process, and then the result says so. What
-cannot run is UNKNOWN with the reason, never FAIL.
+Code that is right by its plain values passes. A suite that needs more of the code (an instance of its classes, a
+callback, a patch) is UNKNOWN, unless the harness asks for the code's own process, and then the result says so. A suite
+that cannot run is UNKNOWN with the reason, never FAIL.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from muniment.verify.sandbox.traces import sandbox_block
 
 PYTEST = ("_pytest", "iniconfig", "packaging", "pluggy", "pytest")
 PYTEST_IF_THERE = ("exceptiongroup", "py", "pygments", "tomli", "typing_extensions")
-"""What pytest is made of, by import names; newer ones want more."""
+"""Dependencies of pytest, by import name; they vary between versions."""
 
 RUNS_MAX = 20
 
@@ -53,11 +53,11 @@ SuiteJudge = Literal["external_process", "in_process"]
 
 @dataclass(frozen=True, slots=True)
 class Harness:
-    """How an output is put to the test: a command line, or arguments of pytest; `runs` times over.
+    """How an output is tested: a command line, or arguments of pytest; repeated `runs` times.
 
-    `judge` is for a suite: `external_process` keeps the code out of the process that judges it; `in_process` runs both
-    in one, for suites that need more of the code than its plain values. The code can forge that, and what passed so
-    teaches nothing unless the policy says it may. A command is always of that sort.
+    `judge` applies to suites: `external_process` keeps the code out of the judging process; `in_process` runs both in
+    one, for suites that need more of the code than its plain values. The code can forge that, so such a pass teaches
+    nothing unless the policy allows it. A command is always of that sort.
     """
 
     command: str | None = None
@@ -88,12 +88,12 @@ class Harness:
 
     @property
     def judge_kind(self) -> JudgeKind:
-        """By which kind of judge a run passes."""
+        """The kind of judge that decides a run."""
         return "command" if self.pytest is None else self.judge
 
 
 def check_files(files: Mapping[str, bytes]) -> Mapping[str, bytes]:
-    """Files by their path in the scratch; raises `InvalidInput` where they are something else."""
+    """Check files by their path in the scratch; raise `InvalidInput` for anything else."""
     if not isinstance(files, Mapping) or not all(
         isinstance(name, str) and isinstance(data, bytes) for name, data in files.items()
     ):
@@ -103,7 +103,7 @@ def check_files(files: Mapping[str, bytes]) -> Mapping[str, bytes]:
 
 @dataclass(frozen=True, slots=True)
 class HarnessResult:
-    """What execution said, and by which kind of judge. `message` tells why nothing could be run, or be judged."""
+    """The outcome of execution, and the kind of judge. `message` says why nothing could be run or judged."""
 
     outcome: Outcome
     reason_codes: tuple[str, ...]
@@ -117,7 +117,7 @@ class HarnessResult:
 def run_harness(
     harness: Harness, output: Mapping[str, bytes], *, trace_id: str, sandbox: Sandbox | None = None
 ) -> HarnessResult:
-    """Run it; stops early where a run shows that none can decide."""
+    """Run the harness; stop early once a run shows that none can decide."""
     where = sandbox or _default_sandbox(harness.kind)
     attempts: list[Attempt] = []
     seen: list[Observation] = []
@@ -144,7 +144,7 @@ def run_harness(
 def _attempt(
     harness: Harness, output: Mapping[str, bytes], trace_id: str, where: Sandbox, seen: list[Observation]
 ) -> Attempt:
-    """One run, by the judge that the harness asks for; what was seen is added to `seen`."""
+    """Do one run with the requested judge, appending observations to `seen`."""
     if harness.command is not None:
         with where.open(harness.policy, {**output, **harness.files}, trace_id=trace_id) as session:
             seen.append(session.execute_bash(harness.command))
@@ -185,17 +185,17 @@ _BOOT = (
     "import os, sys; sys.path[:0] = sys.argv[2:3] + [p for p in os.environ.pop('PYTHONPATH', '').split(':') if p]; "
     "__import__(sys.argv[1]).main(sys.argv[3:])"
 )
-"""Starts a script of ours in a Python that takes nothing from its folder, its user or its environment."""
+"""Starts one of our scripts in a Python that loads nothing from its folder, user or environment."""
 
 
 class SuiteRun(NamedTuple):
-    """One sitting: what the judge's sandbox said, that of the code where it has one, and the report of the tests."""
+    """One run of a suite: the judge's observation, that of the code if separate, and the test report."""
 
     judge: Observation
     code: Observation | None
     report: SuiteReport | None
     counted: Observation | None = None
-    """The sandbox in which the tests were counted, where that was another one."""
+    """The sandbox in which the tests were counted, if it was a separate one."""
 
 
 def _joined(session: SandboxSession) -> WiredSession:
@@ -205,7 +205,7 @@ def _joined(session: SandboxSession) -> WiredSession:
 
 
 class Suite(NamedTuple):
-    """What is put to the test by what, where."""
+    """A suite, the code it tests, and the sandbox."""
 
     args: Sequence[str]
     files: Mapping[str, bytes]
@@ -216,7 +216,7 @@ class Suite(NamedTuple):
 
 
 def run_suite_isolated(suite: Suite) -> SuiteRun:
-    """The suite in one sandbox, the code in another."""
+    """Run the suite in one sandbox and the code in another."""
     nonce = secrets.token_hex(16)
     job = {"nonce": nonce, "mode": "outside", "args": list(suite.args), "modules": _modules(suite)}
     held = _Pipes()
@@ -243,7 +243,9 @@ def run_suite_isolated(suite: Suite) -> SuiteRun:
 
 
 def run_suite_in_process(suite: Suite, expected: Sequence[str] | None) -> SuiteRun:
-    """Suite and code in one process, which the code can change. `expected`: the tests as they are without the code."""
+    """Run suite and code in one process, which the code can tamper with. `expected`: the tests as counted without the
+    code.
+    """
     if expected is None:
         counted = _alone(suite, {"mode": "collect", "args": list(suite.args)}, suite.files)
         if counted.report is None or counted.report.expected is None:
@@ -276,7 +278,7 @@ def _modules(suite: Suite) -> list[str]:
 
 
 def _with(scripts: Sequence[str], files: Mapping[str, bytes], job: Mapping[str, object] | None) -> dict[str, bytes]:
-    """Files of a scratch, with ours on top of them."""
+    """Files of a scratch, with our scripts over them."""
     made = {path: data for path, data in files.items() if not path.startswith(f"{_FOLDER}/")}
     made |= {f"{_FOLDER}/{name}": (_INSIDE / name).read_bytes() for name in scripts}
     return made if job is None else made | {f"{_FOLDER}/job.json": json.dumps(job).encode()}
@@ -285,7 +287,7 @@ def _with(scripts: Sequence[str], files: Mapping[str, bytes], job: Mapping[str, 
 def _ask(
     session: WiredSession, suite: Suite, held: _Pipes, nonce: str, wires: tuple[int, ...]
 ) -> tuple[Observation, SuiteReport | None]:
-    """Let the judge sit; what it reports is read while it does, and no further than so many bytes."""
+    """Run the judge while reading its report, up to a maximum size."""
     source, sink = held.pipe()
     data = bytearray()
     reader = threading.Thread(target=_read_pipe, args=(source, data))
@@ -318,13 +320,13 @@ def _line(suite: Suite, script: str, *given: str | int) -> str:
 
 
 def _place(suite: Suite, path: str) -> str:
-    """Where a path of the scratch lies inside."""
+    """Path inside of a scratch path."""
     workdir = suite.policy.workdir or WORKDIR
     return workdir if path == "." else f"{workdir}/{path}"
 
 
 class _Pipes:
-    """Descriptors of ours that are closed once, by whichever thread is done with them."""
+    """Our descriptors, each closed once by the first thread done with it."""
 
     def __init__(self) -> None:
         self.open: set[int] = set()
@@ -355,7 +357,7 @@ _ASSERTING = frozenset(
      "jsonschema", "mock", "nose", "numpy", "pandas", "parameterized", "polars", "schemathesis", "scipy",
      "snapshottest", "sure", "syrupy", "testfixtures", "testtools", "torch", "unittest2", "xarray"}
 )  # fmt: skip
-"""What suites compare with: an output that brings one of these says by it what its own tests find."""
+"""Assertion libraries: an output that brings its own could decide what its tests find."""
 _RUN_BY_NAME = frozenset({"conftest", "sitecustomize", "usercustomize"})
 _SETTINGS = frozenset(
     {"pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "setup.cfg", "pyproject.toml"}
@@ -363,7 +365,7 @@ _SETTINGS = frozenset(
 
 
 def _is_run_by_name(path: str) -> bool:
-    """Would Python or pytest take it up by its name: settings, plugins, start-up code, compiled files?"""
+    """True if Python or pytest would load it by its name: settings, plugins, start-up code, compiled files."""
     parts = PurePosixPath(path).parts
     stems = {part.split(".")[0] for part in parts}
     return (
@@ -381,18 +383,18 @@ def _is_pytest_own(name: str) -> bool:
 
 
 def beside_suite(output: Mapping[str, bytes]) -> dict[str, bytes]:
-    """What of an output may lie in one folder with the suite."""
+    """Files of an output that may share a folder with the suite."""
     return {path: data for path, data in output.items() if not _is_run_by_name(path)}
 
 
 def roots_of(suite: Iterable[str]) -> tuple[str, ...]:
-    """The folders that modules are looked for in: the scratch itself, and where test files lie, as pytest has it."""
+    """Folders in which modules are looked up: the scratch itself, and those of test files, as in pytest."""
     folders = {str(PurePosixPath(path).parent) for path in suite if path.endswith(".py")}
     return (".", *sorted(folders - {"."}))
 
 
 def module_names(output: Iterable[str], suite: Iterable[str]) -> tuple[str, ...]:
-    """The modules that an output has, as a test would import them; what the suite brings itself is not among them."""
+    """Modules of an output, as a test would import them, except those the suite brings itself."""
     given = list(suite)
     roots = roots_of(given)
     own = {name for path in given for name in _names_of(path, roots)}
@@ -421,14 +423,16 @@ def _names_of(path: str, roots: Iterable[str]) -> set[str]:
 
 
 def shadowed(output: Iterable[str], suite: Mapping[str, bytes]) -> tuple[str, ...]:
-    """Modules that the suite imports from Python, or compares with, and the output has as well: which is not known."""
+    """Modules that the output also has and the suite imports from Python or asserts with: which one it means is
+    unknown.
+    """
     roots, known = roots_of(suite), sys.stdlib_module_names | _ASSERTING
     mine = {name for path in output for name in _names_of(path, roots) if name in known}
     return tuple(sorted(mine & {name for data in suite.values() for name in _imported(data)})) if mine else ()
 
 
 def _imported(data: bytes) -> set[str]:
-    """The top-level modules that a file imports; of one that is no Python, none."""
+    """The top-level modules that a file imports; none if it is not valid Python."""
     try:
         tree = ast.parse(data)
     except (SyntaxError, ValueError, RecursionError):
@@ -446,7 +450,7 @@ def _imported(data: bytes) -> set[str]:
 
 HarnessKind = Literal["command", "pytest"]
 
-_CANNOT_RUN = (126, 127)  # what a shell says of a program that is not there, or is none
+_CANNOT_RUN = (126, 127)  # a shell's codes for a program that is missing or not executable
 _NOT_STARTED = re.compile(r"^ModuleNotFoundError: No module named 'pytest'", re.MULTILINE)
 _ENDED = (1, 2)  # pytest: tests failed; something could not be collected
 _DECIDED = ("passed", "skipped")
@@ -455,7 +459,7 @@ MESSAGE_CHARS_MAX = 300
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One run: did it pass, fail, or (with a reason) not decide."""
+    """One run: pass, fail, or undecided for a reason."""
 
     outcome: Outcome
     reason: str | None = None
@@ -464,7 +468,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The word of execution; `reason_codes` is empty for OK alone."""
+    """The judgement of execution; `reason_codes` is empty for OK alone."""
 
     outcome: Outcome
     reason_codes: tuple[str, ...] = ()
@@ -473,19 +477,19 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class SuiteReport:
-    """What came over the judge's pipe."""
+    """The content of the judge's pipe."""
 
     expected: tuple[str, ...] | None
-    """The tests as they are without the output; None where they cannot be told."""
+    """The tests as counted without the output; None if they cannot be counted."""
     collected: tuple[str, ...] = ()
     results: Mapping[str, str] | None = None
-    """passed, failed or skipped, by the test's id; None where nothing was run."""
+    """passed, failed or skipped, by test id; None if nothing was run."""
     doubts: tuple[str, ...] = ()
     exit_code: int | None = None
 
 
 def read_report(data: bytes, nonce: str) -> SuiteReport | None:
-    """The report, if it is one and knows the nonce."""
+    """Parse the report; None if it is invalid or has another nonce."""
     try:
         said = json.loads(data)
         if not isinstance(said, dict) or said.get("nonce") != nonce:
@@ -511,7 +515,7 @@ def attempt_of(seen: Observation) -> Attempt:
 
 
 def _stopped(seen: Observation) -> Attempt | None:
-    """A run that was cut off, refused, or had nothing to run."""
+    """Explain a run that was cut off, refused, or had nothing to run."""
     if seen.error_class in ("sandbox_timeout", "sandbox_denied", "exec_unavailable"):
         return Attempt("UNKNOWN", seen.error_class)
     if seen.error_class in ("cap_exceeded", "action_refused", "invalid_action") or seen.exit_code is None:
@@ -520,7 +524,7 @@ def _stopped(seen: Observation) -> Attempt | None:
 
 
 def suite_attempt(seen: Observation, code: Observation | None, report: SuiteReport | None) -> Attempt:
-    """Read one run of a suite: the judge's sandbox, that of the code where it has one, and the report."""
+    """Read one run of a suite from the judge's sandbox, that of the code if separate, and the report."""
     if code is not None and code.error_class in ("sandbox_timeout", "sandbox_denied", "exec_unavailable"):
         return Attempt("UNKNOWN", code.error_class)
     if code is not None and code.error_class in ("cap_exceeded", "action_refused", "invalid_action"):
@@ -530,7 +534,7 @@ def suite_attempt(seen: Observation, code: Observation | None, report: SuiteRepo
         return stopped
     if report is None:
         is_missing = seen.exit_code == 1 and _NOT_STARTED.search(seen.stderr) is not None
-        if seen.exit_code == 0 or is_missing:  # code in the same process can end it early, and with 0
+        if seen.exit_code == 0 or is_missing:  # code in the same process can exit early, even with 0
             return Attempt("UNKNOWN", "exec_unavailable")
         return Attempt("FAIL", "test_fail")
     return _reported(report)
@@ -545,7 +549,7 @@ def _reported(report: SuiteReport) -> Attempt:
         return Attempt("FAIL", "test_fail")
     if report.doubts:
         return _undecided("; ".join(report.doubts))
-    if report.exit_code != 0 or not report.expected:  # internal error, usage, no test
+    if report.exit_code != 0 or not report.expected:  # internal error, usage error, no tests
         return Attempt("UNKNOWN", "exec_unavailable")
     is_whole = report.collected == report.expected and set(results) == set(report.expected)
     if not is_whole:
@@ -560,9 +564,9 @@ def _undecided(why: str) -> Attempt:
 
 
 def confirm_failure(inside: Attempt) -> Attempt:
-    """What failed from outside, by what it did in one process with its tests: it failed if it failed there as well.
+    """Confirm a failure seen from outside by a run in one process with its tests: it counts if that run failed too.
 
-    What passes there alone was forged, or needs more of the code than its plain values; which of them is not known.
+    A pass only in one process was either forged or needs more of the code than its plain values; which one is unknown.
     """
     if inside.outcome != "OK":
         return inside
@@ -570,7 +574,7 @@ def confirm_failure(inside: Attempt) -> Attempt:
 
 
 def decide(attempts: Sequence[Attempt]) -> Judgement:
-    """All attempts together: one that could not run leaves it open, and so do two that disagree."""
+    """Combine all attempts: one that could not run leaves the result open, and so do two that disagree."""
     if not attempts:
         return Judgement("UNKNOWN", ("exec_unavailable",))
     reasons = [attempt.reason for attempt in attempts if attempt.reason and attempt.outcome == "UNKNOWN"]

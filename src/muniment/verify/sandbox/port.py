@@ -1,11 +1,11 @@
-"""A place to run what an agent wrote, walled off from everything else (RC-25).
+"""Interface of sandboxes, in which an agent's code runs isolated from everything else.
 
 A sandbox opens a session under a policy; a session offers three tools and answers each call with an `Observation` that
-carries its `SandboxActionTrace`. An implementation never runs anything outside the wall: where the wall cannot be
-built, `open` raises `SandboxUnavailable` or `SandboxDenied`.
+carries its `SandboxActionTrace`. An implementation never runs anything outside: if isolation cannot be set up, `open`
+raises `SandboxUnavailable` or `SandboxDenied`.
 
 Sandboxes are found by the entry points of the group `muniment.sandboxes`: a callable that takes `packages`, import
-names of this environment to show inside, and further options of its own.
+names of this environment to show inside, and its own further options.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from muniment.errors import SandboxUnavailable
 
 SANDBOXES_GROUP = "muniment.sandboxes"
 WORKDIR = "/scratch"
-"""Where the scratch is inside, unless the policy says otherwise."""
+"""Default path of the scratch inside."""
 
 Cap = Literal["turns", "wall", "cpu", "memory", "processes", "disk", "files", "output"]
-"""A limit that was met."""
+"""A limit that was reached."""
 
 ErrorClass = Literal[
-    "exit_nonzero",  # the command ran and says no
-    "invalid_action",  # the arguments do not fit: a path outside, text that does not occur
-    "action_refused",  # the policy or the state of the session says no: a tool left out, turns used up, submitted
+    "exit_nonzero",  # the command ran and failed
+    "invalid_action",  # invalid arguments: a path outside, text that does not occur
+    "action_refused",  # refused by the policy or the session's state: a disabled tool, turns used up, already submitted
     "cap_exceeded",  # killed at the memory, file or output cap
     "sandbox_timeout",  # killed at the wall or CPU cap
-    "sandbox_denied",  # the system refused to build the wall
-    "exec_unavailable",  # the sandbox holds nothing that could run it
+    "sandbox_denied",  # the system refused to set up isolation
+    "exec_unavailable",  # nothing in the sandbox could run it
 ]
 
 EditorCommand = Literal["view", "create", "str_replace", "insert"]
@@ -40,7 +40,7 @@ EditorCommand = Literal["view", "create", "str_replace", "insert"]
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What an action took; CPU and memory are those of all its processes together."""
+    """Resources used by an action; CPU and memory cover all its processes."""
 
     wall_ms: int = 0
     cpu_ms: int = 0
@@ -50,7 +50,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What an action answered. The text is as it came; the trace holds digests and redacted arguments."""
+    """Result of an action. The text is verbatim; the trace holds digests and redacted arguments."""
 
     ok: bool
     trace: SandboxActionTrace
@@ -65,7 +65,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Wires:
-    """Descriptors that an action is handed besides its output, under the numbers they have here.
+    """Extra descriptors for an action, under their numbers here.
 
     The action is ended as soon as there is something to read at `until`, or its other end is closed.
     """
@@ -75,11 +75,11 @@ class Wires:
 
 
 class SandboxSession(Protocol):
-    """One scratch folder and the actions on it, one after the other. What outlives an action is the scratch alone."""
+    """One scratch folder and the actions on it, one at a time. Only the scratch outlives an action."""
 
     @property
     def traces(self) -> Sequence[SandboxActionTrace]:
-        """One for each action so far."""
+        """One trace per action so far."""
         ...
 
     def execute_bash(self, command: str) -> Observation:
@@ -101,7 +101,7 @@ class SandboxSession(Protocol):
         ...
 
     def submit(self, message: str = "", paths: Sequence[str] = ()) -> Observation:
-        """Hand in: the named files come back as `files`, and the session takes no more actions."""
+        """Submit: return the named files as `files`; the session takes no more actions."""
         ...
 
     def close(self) -> None: ...
@@ -120,13 +120,15 @@ class Sandbox(Protocol):
 
 
 class WiredSession(SandboxSession, Protocol):
-    """A session whose actions can be handed descriptors: what judging a suite from outside takes."""
+    """A session whose actions accept extra descriptors, as needed to judge a suite from outside."""
 
     def execute_wired(self, command: str, wires: Wires) -> Observation: ...
 
 
 def load_sandbox(**options: Any) -> Sandbox:
-    """The installed sandbox, the first by name where there are several; raises `SandboxUnavailable` where none is."""
+    """Load the installed sandbox, the first by name if there are several; raise `SandboxUnavailable` if
+    there is none.
+    """
     found = min(entry_points(group=SANDBOXES_GROUP), key=lambda each: each.name, default=None)
     if found is None:
         raise SandboxUnavailable("no sandbox is installed", hint=f"a package with an entry point {SANDBOXES_GROUP}")

@@ -1,7 +1,7 @@
-"""What an action leaves behind: its `SandboxActionTrace`, and the counts of a session for the event log. Pure.
+"""Records of an action: its `SandboxActionTrace`, and a session's counts for the event log. Pure.
 
-A trace holds no output and no file: digests of them, and paths. Whatever text stands in it, and whatever is
-digested, has its secrets replaced first, so that a digest cannot confirm a guess at one.
+A trace holds digests and paths instead of output and files. All text in it, and all text that is digested, has its
+secrets replaced first, so that a digest cannot confirm a guess at one.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from muniment.verify.sandbox.port import Cap, ErrorClass
 __all__ = ["Change", "Entry", "Fetches", "Outcome", "changes", "make_trace", "redacted", "sandbox_block"]
 
 PATHS_MAX = 500
-"""Paths one trace names; `files_written_n` always counts all."""
+"""Maximum paths in one trace; `files_written_n` always counts all."""
 ARGUMENT_CHARS_MAX = 4_000
-"""Of one text among the arguments; what was written is named by its digest anyway."""
+"""Maximum length of one text argument; written files are identified by digest anyway."""
 DIGEST_REDACTED_CHARS_MAX = 65_536
 _SECRET_CHARS_MAX = 4_000
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file of the scratch; `stamp` changes whenever it was touched, `digest` is None where it cannot be read."""
+    """A file of the scratch; `stamp` changes on every modification, `digest` is None if it cannot be read."""
 
     size: int
     digest: str | None
@@ -39,7 +39,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What an action did to the scratch."""
+    """Changes an action made to the scratch."""
 
     written: Mapping[str, Entry]
     deleted: tuple[str, ...]
@@ -47,7 +47,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Fetches:
-    """Connections of one action: let through and refused, as `host:port`; None where nobody looked."""
+    """Connections of one action: allowed and refused, as `host:port`; None if they were not recorded."""
 
     allowed: tuple[str, ...] | None = ()
     denied: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class Fetches:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How an action ended, before it is told."""
+    """How an action ended, before it becomes an observation."""
 
     ok: bool
     stdout: str = ""
@@ -66,7 +66,7 @@ class Outcome:
 
 
 def changes(before: Mapping[str, Entry], after: Mapping[str, Entry]) -> Change:
-    """Files whose bytes differ, by path; a file that was only touched is not written."""
+    """Files whose bytes differ, by path; a file that was only touched does not count."""
     written = {
         path: entry
         for path, entry in sorted(after.items())
@@ -91,7 +91,7 @@ def make_trace(
     read: tuple[str, int] | None = None,
     fetches: Fetches,
 ) -> SandboxActionTrace:
-    """The record; `read` is the path and size of what the editor read."""
+    """Make the trace; `read` is the path and size of the file the editor read."""
     return SandboxActionTrace.from_wire(
         {
             "schema_version": RULECRAFT_VERSION,
@@ -112,7 +112,7 @@ def _present(args: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _storable(value: Any) -> Any:
-    """Text that JSON can hold, a lone surrogate spelled out, and no longer than it may be."""
+    """Make text storable as JSON: lone surrogates are escaped, and the length is limited."""
     if isinstance(value, list | tuple):
         return [_storable(item) for item in value[:PATHS_MAX]]
     if not isinstance(value, str):
@@ -120,7 +120,7 @@ def _storable(value: Any) -> Any:
     kept = value[: ARGUMENT_CHARS_MAX + _SECRET_CHARS_MAX].encode("utf-8", "backslashreplace").decode()
     if len(value) <= ARGUMENT_CHARS_MAX:
         return kept
-    # Replaced before it is cut, so that no half of a secret is left at the end.
+    # Redact before cutting, so that no half of a secret remains at the end.
     return f"{redacted(kept)[:ARGUMENT_CHARS_MAX]}… [{len(value):,} characters]"
 
 
@@ -136,7 +136,7 @@ def _observation(outcome: Outcome) -> dict[str, Any]:
 
 
 def _digest(text: str) -> str:
-    """The digest of a text without its secrets; a long text is taken as it is, for nobody guesses it whole."""
+    """Digest of a text without its secrets; a long text is digested unredacted, as nobody can guess all of it."""
     safe = redacted(text) if len(text) <= DIGEST_REDACTED_CHARS_MAX else text
     return f"sha256:{sha256(safe.encode('utf-8', 'backslashreplace')).hexdigest()}"
 
@@ -167,7 +167,7 @@ def _net(fetches: Fetches) -> dict[str, Any]:
 
 
 def sandbox_block(policy: SandboxPolicy, traces: Sequence[SandboxActionTrace]) -> SandboxBlock:
-    """The session in counts (RC-27). Turns are actions tried, files are counted once for each action."""
+    """Counts of the session. Turns are attempted actions; a file counts once per action."""
     io = [trace.io for trace in traces if trace.io is not None]
     fetches = [trace.net.fetch_n for trace in traces if trace.net is not None]
     return SandboxBlock.from_wire(

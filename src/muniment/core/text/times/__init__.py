@@ -1,1 +1,1 @@
-"""When: days and stretches of time that words name, in a text and in a question."""
+"""Days and periods named in texts and questions."""

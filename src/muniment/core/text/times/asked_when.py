@@ -1,8 +1,8 @@
-"""The one stretch of time that a question is about: "last May", "between June 1 and 3", "before 2024", "周一".
+"""The period that a question is about: "last May", "between June 1 and 3", "before 2024", "周一".
 
-Dates written out, and the relative expressions of `core.text.times.when`, joined to ranges and opened at one end by what stands
-around them. A day of the week alone is the latest one, or the next where the question looks ahead. What cannot be read
-surely stays unread. Pure, as `core.text.times.when` is.
+Dates written out, and the relative expressions of `core.text.times.when`, joined to ranges and opened at one end by the
+surrounding words. A day of the week alone is the latest one, or the next where the question looks ahead. Uncertain
+expressions are ignored. Pure, as `core.text.times.when` is.
 """
 
 # ruff: noqa: E501 - patterns read best with one to a line
@@ -48,7 +48,7 @@ __all__ = ["query_window"]
 
 
 class _NamedTime(NamedTuple):
-    """A time that a question names, and where."""
+    """A time that a question names, and its place."""
 
     start: int
     end: int
@@ -57,7 +57,7 @@ class _NamedTime(NamedTuple):
 
 
 def _group(pattern: str, number: int) -> str:
-    """The pattern with other names for its groups: a name may stand once."""
+    """Rename the groups of a pattern, as names must be unique."""
     return re.sub(r"\?P<(\w+)>", rf"?P<\g<1>{number}>", pattern)
 
 
@@ -86,7 +86,7 @@ _PLAIN_YEAR = lazy_pattern(
     rf"\b(?:in|of|during|since|after|before|by|until|till|through|from|between)[ -]{_ABOUT}(?P<y>(?:19|20)\d{{2}})\b"
 )
 _DIGIT = re.compile(r"\d")
-"""Every English date written out has one, but for a month alone."""
+"""Every English date written out has a digit, except a month alone."""
 _TIME_WORDS = CUE_WORDS | MONTHS.keys() | frozenset(WEEKDAY[len("(?P<weekday>") : -1].split("|"))
 
 _AHEAD = lazy_pattern(
@@ -101,7 +101,7 @@ _PAST = lazy_pattern(r"\b(?:did|was|were|had|went)\b|[了过]|[했었았갔]")
 
 
 def _alone(match: re.Match[str], now: date, looks_ahead: bool) -> Window | None:
-    """A day of the week with nothing to say which: the latest before today, or the next."""
+    """Return the day of an unqualified weekday: the latest before today, or the next."""
     weekday = read_weekday(match["weekday"])
     if weekday == WEEKEND:
         return _weekend(match, now, looks_ahead)
@@ -114,7 +114,7 @@ def _in_this_week(match: re.Match[str], now: date) -> Window | None:
 
 
 def _weekend(_match: re.Match[str], now: date, looks_ahead: bool) -> Window | None:
-    """The latest that has begun, or the next."""
+    """Return the latest weekend that has begun, or the next."""
     has_begun = now.weekday() >= 5
     return weekend_from(now, 0 if has_begun or looks_ahead else -1)
 
@@ -141,8 +141,9 @@ def _ways_besides(looks_ahead: bool) -> tuple[tuple[Relative, ...], tuple[Relati
 
 
 _WAYS_BESIDES = {looks_ahead: _ways_besides(looks_ahead) for looks_ahead in (False, True)}
-"""What questions name besides what `core.text.times.when` reads: before it, and after it. By whether the question looks ahead,
-which is read once for a question and not once for each of its days."""
+"""Further expressions of questions, before and after those of `core.text.times.when`, by whether the question looks
+ahead, which is determined once for a question and not for each of its days.
+"""
 
 
 def _ways(folded: str, words: Sequence[str] | None = None) -> tuple[Relative, ...]:
@@ -154,7 +155,7 @@ def _ways(folded: str, words: Sequence[str] | None = None) -> tuple[Relative, ..
 
 
 def query_window(text: str, now: date, words: Sequence[str] | None = None) -> Window | None:
-    """The stretch of time a question names, or None; of several the first. "before" and "after" open one end.
+    """Return the period a question names, or None; of several the first. "before" and "after" open one end.
 
     `words` are the `ascii_words` of an ASCII text, where the caller has them.
     """
@@ -180,7 +181,7 @@ def _relative(folded: str, now: date, words: Sequence[str] | None) -> _NamedTime
 
 
 def _first_date(folded: str, now: date) -> _NamedTime | None:
-    """The first date written out: a day, a month of a year or a part of one, a month, a year."""
+    """Return the first date written out: a day, a month of a year or a part of one, a month, a year."""
     best: _NamedTime | None = None
     has_digit = _DIGIT.search(folded) is not None or not folded.isascii()
     for match in _FULL.finditer(folded) if has_digit else ():
@@ -199,7 +200,7 @@ def _first_date(folded: str, now: date) -> _NamedTime | None:
 
 
 def _month_at(folded: str, start: int, end: int, now: date) -> _NamedTime | None:
-    """A month by its English name: the latest, or that of the year told behind it."""
+    """Return a month by its English name: the latest, or that of the year after it."""
     month, behind = MONTHS[folded[start:end]], _YEAR_AFTER.match(folded, end)
     if behind is None:
         window = _latest_month(month, now)
@@ -242,7 +243,7 @@ def _from_full(match: re.Match[str], now: date) -> _NamedTime | None:
 
 
 def _in_year(month: int, day: int, year: int | None, now: date) -> Window | None:
-    """A day, or a month where `day` is 0; without a year the latest."""
+    """Return a day, or a month where `day` is 0; without a year the latest."""
     if year is not None:
         return exact_day(year, month, day) if day else month_of(year, month)
     if not day:
@@ -259,7 +260,7 @@ _WEEK_OF = lazy_pattern(r"\bweek (?:of|starting|beginning)(?: on)? (?:the )?\Z")
 
 
 def _with_part(folded: str, named: _NamedTime) -> _NamedTime:
-    """The first week, the last day, … of a month, where that is asked for; the week of a day."""
+    """Return the requested part of a month (first week, last day, …) or the week of a day."""
     before = folded[: named.start]
     if named.window.grain == "day":
         whole = _WEEK_OF.search(before)
@@ -280,7 +281,7 @@ _JOIN = lazy_pattern(
     r"\s*(?P<how>to|until|till|through|thru|and|[-~–—]|到|至|和|与|부터|에서|와|과)\s*(?:on |the )?(?P<rest>)"
 )
 _BOTH = frozenset(["and", "和", "与", "와", "과"])
-"""These join the ends of a range only where it is said to lie between them."""
+"""Words that join the ends of a range only after "between"."""
 _BETWEEN = re.compile(r"\bbetween (?:the )?\Z")
 _BETWEEN_AFTER = re.compile(r"\s*(?:之间|期间|사이)")
 _DAY_AFTER = lazy_pattern(
@@ -295,7 +296,7 @@ _MONTH_NAME, _DAY_NAME, _YEAR_NUMBER = (
 
 
 def _ranged(folded: str, now: date, first: _NamedTime) -> tuple[bool, Window | None]:
-    """Is another time joined to the first one, and the stretch between them; None where they make none."""
+    """Return whether another time is joined to the first one, and the period between them; None if invalid."""
     is_between = _BETWEEN.search(folded[: first.start]) is not None
     if first.window.grain == "day" and first.window.start == first.window.end:
         before = _DAY_BEFORE.search(folded[: first.start])
@@ -318,7 +319,7 @@ def _ranged(folded: str, now: date, first: _NamedTime) -> tuple[bool, Window | N
 
 
 def _joined(folded: str, now: date, first: _NamedTime, at: int) -> _NamedTime | None:
-    """The end of a range of which `first` is the start, read from `at` on; None where none stands there."""
+    """Return the end of a range that starts with `first`, read from `at` on; None if there is none."""
     if full := _FULL.match(folded, at):
         return _from_full(full, now)
     if first.window.grain == "day" and (day := _DAY_AFTER.match(folded, at)):
@@ -337,7 +338,7 @@ def _joined(folded: str, now: date, first: _NamedTime, at: int) -> _NamedTime | 
 
 
 def _same_year(first: _NamedTime, last: _NamedTime) -> tuple[_NamedTime, _NamedTime]:
-    """A year that is told for one end holds for the other; the end of a range comes after its start."""
+    """Copy the year of one end to the other; the end of a range comes after its start."""
     if last.has_year and not first.has_year:
         first = _moved(first, last.window.end.year)
     elif first.has_year and not last.has_year:
@@ -387,7 +388,7 @@ _SIDES = {
 
 
 def _sided(folded: str, named: _NamedTime) -> Window | None:
-    """Up to a time, or from it on, where that is said; "before" and "after" leave out what they name."""
+    """Open the period at one end after words such as "before" and "after", which exclude the named time."""
     window = named.window
     after, before = _SIDE_AFTER.match(folded, named.end), _SIDE_BEFORE.search(folded[: named.start])
     word = after["side"] if after is not None else ""
@@ -409,7 +410,7 @@ def _sided(folded: str, named: _NamedTime) -> Window | None:
 
 
 def _beside(unit: str, word: str, window: Window) -> Window | None:
-    """The day before or after a day; how far from a time else is not read."""
+    """Return the day before or after a day; other distances are not read."""
     if unit == "day" and window.start == window.end and word in ("before", "after"):
         return day_from(window.start, -1 if word == "before" else 1)
     return None

@@ -1,8 +1,8 @@
-"""The dates that a turn is indexed by: each day, month or year that what it says may have meant when it was said.
+"""The dates that a turn is indexed by: each day, month or year that its text may mean on the day it was sent.
 
-What `core.text.times.when` reads surely, and what only an index may use: a feast ("at Christmas"), a day by its number
-alone ("on the 5th"), a day of the week alone, a season alone. Of those that may lie on either side, both are taken
-where the sentence does not tell: a day that was not meant is found only by who asks for that very day.
+The certain expressions of `core.text.times.when`, and those that only an index may use: a feast ("at Christmas"), a day
+by its number alone ("on the 5th"), a day of the week alone, a season alone. Those that may be past or future count as
+both unless the sentence decides: a wrong day is found only by queries for that very day.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _MONTH = "of the month"
 
 _FEASTS = WordList(__package__, "feasts.txt")
 DAYS_MAX = 64
-"""Days of the week, or days by their number, that are read in a text; of a longer list, as a timetable, the first."""
+"""Weekdays, or days by number, read in a text; of a longer list, as a timetable, the first."""
 _AROUND = 160
-"""Characters to either side of a day in which its sentence is looked for."""
+"""Characters around a day that are searched for its sentence."""
 _SENTENCE_END = lazy_pattern(r"[.!?;\n。！？；]")
 
 
 def date_terms(text: str, said: date, words: Sequence[str] | None = None) -> list[str]:
-    """The index terms of the times that a text names by the day it was said on; dates written out are the analyzer's.
+    """Return the index terms of the times a text names, relative to its day; the analyzer handles written-out dates.
 
     `words` are the `ascii_words` of an ASCII text, where the caller has them.
     """
@@ -67,14 +67,14 @@ def date_terms(text: str, said: date, words: Sequence[str] | None = None) -> lis
 
 @cache
 def _telling() -> frozenset[str]:
-    """A text of ASCII without any of these words has no term here."""
+    """Words without any of which an ASCII text has no term here."""
     return CUE_WORDS | _WEEKDAYS | _ORDINALS | SEASONS.keys() | {_MONTH.rpartition(" ")[2]} | _feasts()[0].keys()
 
 
 def feast_terms(folded: str, year: int, words: Set[str] | None = None) -> list[str]:
-    """The index terms of the feasts that a text in small letters names: of the day in that year, without the year.
+    """Return the index terms of the feasts in a lower-case text: the day, without the year.
 
-    `words` are those of an ASCII text: most have no feast in them, and that is quickly told.
+    `words` are those of an ASCII text, for a quick rejection.
     """
     by_word, by_sign = _feasts()
     feasts = (
@@ -86,20 +86,20 @@ def feast_terms(folded: str, year: int, words: Set[str] | None = None) -> list[s
 
 
 DayOf = Callable[[int], Window | None]
-"""From a year to the day of a feast in it."""
+"""Maps a year to the day of a feast in it."""
 Feast = tuple[re.Pattern[str], DayOf]
 
 
 @cache
 def _feasts() -> tuple[dict[str, list[Feast]], list[Feast]]:
-    """The feasts by the word that their names begin with, for texts in ASCII; and all of them."""
+    """Return the feasts by the word that their names begin with, for texts in ASCII; and all of them."""
     by_word: dict[str, list[Feast]] = {}
     every: list[Feast] = []
     for when, names in _FEASTS.pairs():
         day_of = _feast_day(*map(int, when.split("-")))
         for name in forms_in(names):
             form = name.replace(" ", "[ -]").replace("'", "['’]")
-            # A letter of a language without blanks may stand beside it, so that it is no edge of a word.
+            # A letter of a language without blanks may adjoin it, so \b does not match.
             feast = lazy_pattern(rf"{form}(?![a-z])"), day_of
             every.append(feast)
             first = _WORD.match(name)
@@ -121,7 +121,7 @@ def _weekday_in(month: Window, week: int, weekday: int) -> Window | None:
     return part_of(month, -1 if week == _LAST_WEEK else week, weekday)
 
 
-# -- what lies on the one side or the other ---------------------------------------------------------------
+# -- past or future -----------------------------------------------------------------------------------------
 
 _ON_DAY = lazy_pattern(rf"\b(?:on|by|until|till|for|this) {WEEKDAY}\b")
 _ZH_DAY = lazy_pattern(rf"(?<![每个上下这本])(?:周|星期|礼拜)(?P<weekday>末|{ZH_DAY})")
@@ -142,7 +142,7 @@ _OF_MONTH = lazy_pattern(
 
 
 def _further(folded: str, said: date, words: Set[str] | None) -> Iterator[Window]:
-    """`words` are those of an ASCII text: what it cannot name is not looked for."""
+    """`words` are those of an ASCII text, which rule out most expressions."""
     days = [_ON_DAY] if words is not None else [_ON_DAY, _ZH_DAY, _KO_DAY]
     for pattern in days if words is None or not _WEEKDAYS.isdisjoint(words) else ():
         for match in islice(pattern.finditer(folded), DAYS_MAX):
@@ -164,7 +164,7 @@ Near = Callable[[re.Match[str], date, int], Window | None]
 
 
 def _either(match: re.Match[str], said: date, near: Near) -> Iterator[Window]:
-    """The day before, the day after, or both, as the sentence tells."""
+    """Yield the day before, the day after, or both, depending on the sentence."""
     tense = _tense_around(match)
     for step, other in ((-1, "future"), (1, "past")):
         if tense != other:
@@ -199,7 +199,7 @@ _PAST = lazy_pattern(
 
 
 def _tense_of(sentence: str) -> Tense:
-    """Does a sentence in small letters tell of what was, or of what will be?"""
+    """Return whether a lower-case sentence is about the past, or the future."""
     ahead, back = _FUTURE.search(sentence) is not None, _PAST.search(sentence) is not None
     if ahead == back:
         return "unknown"
@@ -213,7 +213,7 @@ def _weekday_near(match: re.Match[str], said: date, step: int) -> Window | None:
 
 
 def _numbered_near(match: re.Match[str], said: date, step: int) -> Window | None:
-    """The next or the latest day of that number; the day itself is both."""
+    """Return the next or the latest day of that number; the day itself is both."""
     groups = match.groupdict()
     day = int(groups["day"] or groups["day_zh"] or groups["day_ko"])
     months = (0, 1, 2) if step > 0 else (0, -1, -2)

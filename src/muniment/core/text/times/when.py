@@ -1,8 +1,8 @@
-"""Time in words: what "yesterday" meant when it was said.
+"""Relative time expressions: the meaning of "yesterday" on the day it was written.
 
-`resolve` reads the relative expressions of a text against the day it was said on; `window_terms` gives their index terms.
-What a question asks about is read by `core.text.times.asked_when`. English, and the simple forms of Chinese and Korean; what
-cannot be read surely stays unread. Pure: the day is always an argument, and nothing here looks at a clock.
+`resolve` reads the relative expressions of a text against its day; `window_terms` gives their index terms.
+`core.text.times.asked_when` reads questions. English, and the simple forms of Chinese and Korean; uncertain expressions
+are ignored. Pure: the day is always an argument.
 """
 
 # ruff: noqa: E501 - patterns read best with one to a line
@@ -153,7 +153,7 @@ Maker = Callable[[re.Match[str], date], Window | None]
 
 
 def read_number(text: str) -> int:
-    """Digits, Chinese numbers up to 99, and the counting words above; 0 for anything else."""
+    """Read digits, Chinese numbers up to 99, and the counting words above; 0 for anything else."""
     if text.isdecimal():
         return int(text)
     if text in _COUNTS:
@@ -165,7 +165,7 @@ def read_number(text: str) -> int:
 
 
 def read_weekday(text: str) -> int:
-    """Monday 0 … Sunday 6, or `WEEKEND`: by an English name, by a sign, by a name that ends or begins with one."""
+    """Return Monday 0 … Sunday 6, or `WEEKEND`, for an English name, a character, or a name that ends or begins with one."""
     known = _WEEKDAYS.get(text)
     if known is None:
         known = _SIGNS[text[0] if text.endswith("요일") else text[-1]]
@@ -173,7 +173,7 @@ def read_weekday(text: str) -> int:
 
 
 def part_in(match: re.Match[str], whole: Window) -> Window | None:
-    """The part of a month or a year that a match of `PART` or of `CJK_PART` names."""
+    """Return the part of a month or a year that a match of `PART` or of `CJK_PART` names."""
     groups = match.groupdict()
     nth, part = groups["nth"] or groups.get("nth_ko"), groups["part"] or groups.get("part_ko")
     if nth is None or part is None:
@@ -244,7 +244,7 @@ def _from_season(match: re.Match[str], said: date) -> Window | None:
 
 
 def season_of(year: int, name: str) -> Window | None:
-    """The season that begins in a year, by its English name."""
+    """Return the season that begins in a year, by its English name."""
     first = SEASONS[name]
     start, end = month_of(year, first), month_of(year, first + 2)
     return Window(start.start, end.end, "season") if start and end else None
@@ -254,7 +254,7 @@ _CJK_SEASONS = dict(zip("春夏秋冬봄여가겨", ("spring", "summer", "autumn
 
 
 def _cjk_season(match: re.Match[str], said: date) -> Window | None:
-    """Of a year that is told; of last or next without one, as in English."""
+    """Return a season of the named year; of last or next without one, as in English."""
     name, which = _CJK_SEASONS[match["season"][0]], match["which"]
     if which in _YEAR_STEPS:
         return season_of(said.year + _YEAR_STEPS[which], name)
@@ -308,7 +308,7 @@ def _cjk_week(match: re.Match[str], said: date) -> Window | None:
 
 
 def _cjk_month(match: re.Match[str], said: date) -> Window | None:
-    """A month, a day of it by its number, or a part of it."""
+    """Return a month, a numbered day of it, or a part of it."""
     month = shifted(said, "month", _STEPS[match["which"]])
     if month is None:
         return None
@@ -325,10 +325,10 @@ def _ko_weekday(match: re.Match[str], said: date) -> Window | None:
 
 
 class Relative(NamedTuple):
-    """A way to name a time by another."""
+    """A relative time expression."""
 
     needed: tuple[frozenset[str], ...]
-    """An English text that does so has a word of each of these. Empty for what only other languages do."""
+    """Sets of words, from each of which a matching English text has one. Empty for other languages only."""
     pattern: re.Pattern[str]
     maker: Maker
 
@@ -396,7 +396,7 @@ _WAYS: tuple[Relative, ...] = tuple(
          lambda match, said: _from_count(match, said, -1 if match["way"] == "전" else 1)),
     )
 )  # fmt: skip
-"""Earlier ones win where two would read the same words."""
+"""Expressions in order: earlier ones win where two would match the same words."""
 _ANY_RELATIVE = lazy_pattern(
     r"yesterday|today|tonight|tomorrow|last |past |previous |this |next |coming |ago|back|before|from now|in \w+ \w|half a year|fortnight|week from|"
     r"weekend|on [mtwfs]|(?:day|week|half) (?:of|in) |[前昨今明后上下去这本]|어제|어젯밤|어저께|그제|그저께|그끄저께|오늘"
@@ -409,12 +409,12 @@ _CUES = {
     for each in _ENGLISH
     for word in each.needed[0]
 }
-"""Word → places in `_ENGLISH` of what it may be part of."""
+"""Map words to the indexes in `_ENGLISH` of expressions they may be part of."""
 CUE_WORDS = frozenset(_CUES)
 
 
 def resolve(text: str, said: date, words: Sequence[str] | None = None) -> list[Window]:
-    """The stretches that a text's relative expressions name, seen from the day it was said on.
+    """Return the periods that a text's relative expressions name, seen from its day.
 
     `words` are the `ascii_words` of an ASCII text, where the caller has them.
     """
@@ -424,7 +424,7 @@ def resolve(text: str, said: date, words: Sequence[str] | None = None) -> list[W
 
 
 def likely_ways(folded: str, words: Sequence[str] | None = None) -> Sequence[Relative]:
-    """The ways of naming a time that may occur in a text, judged by its words alone; none where none can."""
+    """Return the expressions that may occur in a text, judged by its words alone."""
     if not folded.isascii():
         return _held_ways(folded) if _ANY_RELATIVE.search(folded) else ()
     if words is None:
@@ -438,7 +438,7 @@ def likely_ways(folded: str, words: Sequence[str] | None = None) -> Sequence[Rel
 
 
 def _held_ways(folded: str) -> list[Relative]:
-    """The ways of any language of which a text holds what they cannot do without."""
+    """Return the expressions of any language whose required words a text has."""
     held = folded.__contains__
     return [each for each, words in zip(_WAYS, _needles(), strict=True) if words is None or any(map(held, words))]
 
@@ -449,7 +449,7 @@ def _needles() -> tuple[Needles | None, ...]:
 
 
 def find_spans(folded: str, said: date, ways: Sequence[Relative]) -> Iterator[tuple[tuple[int, int], Window]]:
-    """Where a text names a time, and which; no two of them share a letter."""
+    """Yield the times a text names with their places, which never overlap."""
     taken: list[tuple[int, int]] = []
     for _, pattern, maker in ways:
         for match in pattern.finditer(folded):
@@ -464,7 +464,7 @@ def find_spans(folded: str, said: date, ways: Sequence[Relative]) -> Iterator[tu
 
 
 def window_terms(window: Window) -> list[str]:
-    """The index terms that stand for a window: as exact as it is, and never a day it does not name."""
+    """Return the index terms for a window: as exact as it is, and never a day it does not name."""
     if window.grain in ("before", "after"):
         return []
     years = [year_term(year) for year in range(window.start.year, window.end.year + 1)][:2]

@@ -1,5 +1,5 @@
-"""Whose turn it is, and for how long: requests wait in lanes, tenants share them, and each has a deadline.
+"""Request scheduling: requests wait in lanes, tenants share them, and each has a deadline.
 
 Read `shares` first, which decides; then `running`, which has the threads; then `deadlines`. Nothing here knows what a
-request asks for, or opens a store.
+request does, or opens a store.
 """

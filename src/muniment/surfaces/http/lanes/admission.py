@@ -1,4 +1,4 @@
-"""What the lanes are told of a request: whose it is, how long it may take. Only this module knows both sides."""
+"""A request's owner and time limit, for the lanes. Only this module knows both requests and lanes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def limits_of(settings: ServerSettings) -> Limits:
 
 
 def who_asks(asked: AdmittedRequest, caller: Caller) -> Who:
-    """A tenant, and within it a key and a user; of what is nobody's, the key."""
+    """The tenant, and within it a key and a user; for requests without an owner, the key."""
     names, route = asked.found.names, asked.found.route
     tenant = names.get("tenant_id") or f"key {caller.key_id}"
     form = " lines" if asked.wants_lines else ""
@@ -35,8 +35,9 @@ def who_asks(asked: AdmittedRequest, caller: Caller) -> Who:
 
 
 def how_long(request: Request, asked: AdmittedRequest, caller: Caller, settings: ServerSettings) -> dict[str, Any]:
-    """The time that a request has. Operations that say themselves that they are long have as much as they need, unless
-    their caller asks for less; they are made of many commits, and can be begun again."""
+    """The time limit of a request. Operations declared as long have no limit unless their caller sets one; they consist
+    of many commits, and can be restarted.
+    """
     is_long = asked.found.route.operation.is_long
     most_s = None if is_long else caller.request_seconds_max or settings.request_seconds_max
     seconds = seconds_of(request.headers.getlist("prefer"), most_s)

@@ -1,6 +1,6 @@
-"""How long a request may take, and whether its caller is still there.
+"""Request deadlines, and detection of callers that disconnect.
 
-A caller asks for less than the server gives with `Prefer: wait=2` (RFC 7240): the seconds it is prepared to wait.
+A caller asks for less than the server's limit with `Prefer: wait=2` (RFC 7240): the seconds it is willing to wait.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HINT = "such as `Prefer: wait=2`: seconds, more than 0 and up to 999999"
 
 
 def seconds_of(prefer: list[str], most_s: float | None) -> float | None:
-    """The time that a request has, out of its `Prefer` headers and what it may have at the most; None for any."""
+    """The request's time limit, from its `Prefer` headers and the maximum; None for no limit."""
     asked: list[float] = []
     for each in ",".join(prefer).split(","):
         name = each.partition("=")[0].partition(";")[0].strip().lower()
@@ -39,14 +39,15 @@ def seconds_of(prefer: list[str], most_s: float | None) -> float | None:
 
 
 def late_after(seconds: float | None) -> Callable[[], DeadlineExceeded]:
-    """The error of a request that had so many seconds."""
+    """The error for a request with this time limit."""
     told = f"{seconds:g}" if seconds is not None else "-"
     return lambda: DeadlineExceeded(f"not done within {told} seconds", details={"seconds": seconds})
 
 
 class Departure:
-    """Tells whether the caller of a request has gone. It takes over what is left of the request's messages, once its
-    body was read."""
+    """Detects that a request's caller has disconnected. It takes over the request's remaining messages, once its body
+    was read.
+    """
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -55,7 +56,9 @@ class Departure:
         self.has_gone = False
 
     def tell(self, call: Callable[[], None]) -> Callable[[], None]:
-        """Have it called when the caller goes, at once where that was; answers what ends it."""
+        """Call the function when the caller disconnects, at once if it already has; returns the function that cancels
+        this.
+        """
         self._calls.append(call)
         if self.has_gone:
             asyncio.get_running_loop().call_soon(call)
@@ -68,7 +71,7 @@ class Departure:
         return end
 
     async def _watch(self) -> None:
-        bodies_left = 2  # what is left of a body that nobody read, and its end
+        bodies_left = 2  # the rest of an unread body, and its end
         message = await self._receive()
         while message["type"] == "http.request" and bodies_left:
             bodies_left -= not message.get("more_body", False)
@@ -79,7 +82,7 @@ class Departure:
                 call()
 
     async def close(self) -> None:
-        """The request was answered: watch no more."""
+        """Stop watching: the request was answered."""
         task, self._task = self._task, None
         if task is not None and not task.done():
             task.cancel()

@@ -1,9 +1,9 @@
-"""Requests carried out in threads, in the order that `shares` decides, until they are done, too late or wanted no more.
+"""Runs requests in threads, in the order that `shares` decides, until they finish, time out or lose their caller.
 
-Nobody waits for a thread that does not stop: whoever asked is answered at the deadline, and what the thread does after
-it is rolled back (`core.limits`). While a request runs of who has had least, others wait where they hold nothing
-that anybody needs, and long ones so while quick ones run: the interpreter is not shared with them then. They wait at
-most three times as long as they have run.
+Callers never wait for a thread that does not stop: they are answered at the deadline, and whatever the thread does
+after it is rolled back (`core.limits`). While a request of the least-served tenant runs, others pause at points where
+they hold no shared resource; long requests also pause while quick ones run, so that they do not compete for the
+interpreter. A request pauses for at most three times as long as it has run.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ __all__ = ["Gone", "Lanes", "Who"]
 T = TypeVar("T")
 
 _PAUSE_S = 0.02
-"""The longest that a long request waits at one place for quick ones."""
+"""The longest single pause of a long request for quick ones."""
 _PAUSES = 3.0
-"""How much longer than it has run a long request may have waited for quick ones, at most."""
+"""The limit on a long request's pauses for quick ones, as a multiple of its running time."""
 _LOOKS_S = 0.15
-"""After this time it is looked what a quick request has taken, and then each time after twice as long."""
+"""Seconds until the first check of a quick request's usage; each further check comes after twice as long."""
 _WALL_SHARE = 0.1
-"""Of the time that has passed, what counts as taken where the processor waited: for a database server, a lock."""
+"""The share of elapsed time that counts as used while the processor waited: for a database server, a lock."""
 _INTERRUPTS_S = (0.0, 0.05, 0.25, 1.0, 5.0)
-"""When the statement of a stopped request is broken off, and again where it was just about to begin."""
+"""When to interrupt the statement of a stopped request, repeated in case one was about to begin."""
 
 
 class Who:
-    """Whose request it is."""
+    """The owner of a request."""
 
     __slots__ = ("caller", "route", "tenant")
 
@@ -47,16 +47,16 @@ class Who:
         self.tenant, self.caller, self.route = tenant, caller, route
 
     def part(self) -> Who:
-        """Of a further part of a long answer."""
+        """The owner of a further part of a long answer."""
         return Who(self.tenant, self.caller, f"{self.route} part")
 
 
 Gone = Callable[[Callable[[], None]], Callable[[], None]]
-"""Takes what is to be called when the caller has gone, and answers what to call when that matters no more."""
+"""Takes the function to call when the caller has disconnected, and returns the one that cancels it."""
 
 
 class _Turn(Cancellation):
-    """The work of a job: it can be stopped, and kept waiting."""
+    """A job's running work, which can be stopped and paused."""
 
     def __init__(self, lanes: Lanes, job: _Job, *, settles: bool) -> None:
         super().__init__(settles=settles)
@@ -82,7 +82,7 @@ class _Job(Job):
     is_done: bool = False
 
     def taken_s(self, now_s: float) -> float:
-        """What it has taken so far, looked at from another thread."""
+        """The time used so far, read from another thread."""
         passed_s = self.runs_for(now_s) - self.paused_s
         if self.clock is None:
             return passed_s
@@ -90,14 +90,14 @@ class _Job(Job):
 
 
 class Lanes:
-    """The threads of a server, and whose turn it is."""
+    """The threads of a server, and the scheduling of requests."""
 
     def __init__(self, limits: Limits, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._shares, self._clock_s = Shares(limits), clock_s
         self._lock = threading.Lock()
         self._rank = 2
         self._calm = (threading.Event(), threading.Event())
-        """Whether nobody runs who has had least; whether nothing quick runs, either."""
+        """Set while no least-served request runs; set while no quick one runs, either."""
         for each in self._calm:
             each.set()
         count = limits.quick + limits.long + 1 + limits.work + limits.moved
@@ -106,24 +106,24 @@ class Lanes:
         self._is_closed = False
 
     def snapshot(self) -> dict[Lane, LaneCounts]:
-        """Each lane as it stands: what waits, what runs, how long it waited, what it took."""
+        """The state of each lane: waiting and running requests, wait and running times."""
         with self._lock:
             return self._shares.counts(self._clock_s())
 
     def aside(self, call: Callable[[], None]) -> None:
-        """Something short that nobody waits for."""
+        """Run something short in the background."""
         if self._is_closed:
             call()
         else:
             self._stopper.submit(call)
 
     def close(self) -> None:
-        """Wait for what is under way."""
+        """Wait for work in progress."""
         self._is_closed = True
         self._threads.shutdown(wait=True)
         self._stopper.shutdown(wait=True)
 
-    # -- in the loop ----------------------------------------------------------------------------------
+    # -- on the event loop ----------------------------------------------------------------------------
 
     async def run(
         self,
@@ -136,10 +136,10 @@ class Lanes:
         gone: Gone | None = None,
         settles: bool = True,
     ) -> T:
-        """What `call` answers, in a thread, when it is its turn.
+        """Run `call` in a thread when it is its turn, and return its result.
 
-        After so many `seconds`, waiting included, it is stopped with the error that `late` makes; so it is when whoever
-        asked has `gone`. What is stopped has written nothing, unless it is made of many commits (`settles=False`).
+        After `seconds`, waiting included, it is stopped with the error that `late` makes; also when the caller has
+        `gone`. A stopped call has written nothing, unless it consists of many commits (`settles=False`).
         """
         loop = asyncio.get_running_loop()
         answered: asyncio.Future[T] = loop.create_future()
@@ -182,10 +182,10 @@ class Lanes:
             if ended is not None:
                 ended()
             if not job.is_done and job.cancellation.stop(_has_gone):
-                self._stop(job)  # the loop gave it up: the server closes
+                self._stop(job)  # the event loop gave it up: the server is closing
 
     def _stop(self, job: _Job) -> None:
-        """Take it out where it waits, or break off the statement that it runs."""
+        """Remove a waiting job, or interrupt the statement that it runs."""
         with self._lock:
             if self._shares.leave(job):
                 job.is_done = True
@@ -200,7 +200,7 @@ class Lanes:
             loop.call_later(after_s, interrupt)
 
     def _look(self, job: _Job) -> None:
-        """Move a job out of the quick lane that has taken more than a quick one may."""
+        """Move a job that has used more than a quick one may out of the quick lane."""
         with self._lock:
             now_s = self._clock_s()
             if job.started_s is None or job.is_done or job.taken_s(now_s) <= self._shares.limits.quick_s:
@@ -244,7 +244,7 @@ class Lanes:
         job.done(future)
 
     def _tell_calm(self) -> None:
-        """What others wait for, if they can; under the lock."""
+        """Update the events that paused requests wait for; under the lock."""
         if self._rank == self._shares.rank:
             return
         self._rank = self._shares.rank
@@ -255,11 +255,11 @@ class Lanes:
                 calm.clear()
 
     def goes_before(self, job: _Job) -> bool:
-        """Does something run that goes before this one?"""
+        """True if something of a higher priority is running."""
         return self._rank < Shares.rank_of(job)
 
     def pause(self, job: _Job) -> None:
-        """Let those go first who have had least, and quick requests before long ones: for a moment."""
+        """Pause briefly for the least-served requests, and a long request for quick ones."""
         now_s = self._clock_s()
         ran_s = job.runs_for(now_s) - job.paused_s
         wait_s = min(_PAUSE_S, _PAUSES * ran_s - job.paused_s)
@@ -269,7 +269,7 @@ class Lanes:
 
     @contextmanager
     def beside(self) -> Iterator[None]:
-        """Work of a thread of somebody else's that lets quick requests go first."""
+        """Run work of an outside thread that gives way to quick requests."""
         job = _Job("", "", "", lane="work", started_s=self._clock_s())
         with cancellable(_Turn(self, job, settles=False)):
             yield

@@ -1,16 +1,17 @@
-"""Whose turn it is: a pure account of who waits, who runs and how much each has had. It has no threads and no clock.
+"""The scheduling decision: a pure account of waiting and running requests, and of each owner's usage. It has no threads
+and no clock.
 
-Three lanes. *quick* is for what takes little of the processor, *long* for what is known to take much, *work* for
-operations that say so themselves. What a request will take is the less of what its like (tenant, caller, route) took
-the last two times, or else of what that route took for the tenant: a single slow one, such as the first of a process,
-moves nobody. What nobody knows begins as quick, and moves to the long lane while it runs once it has taken more than a
-quick one may.
+There are three lanes. *quick* is for requests that need little processor time, *long* for those known to need much,
+*work* for operations that declare it. The expected time of a request is the lesser of the last two times of its kind
+(tenant, caller, route), or else of that route for the tenant: a single slow one, such as the first of a process,
+changes nothing. An unknown request begins as quick, and moves to the long lane while it runs once it has used more than
+a quick one may.
 
-In a lane the tenant goes first that has had least of the processor lately (half of it is forgotten every few seconds),
-and within the tenant the caller that has had least. Every few turns the one that has waited longest goes first, whoever
-it is, so that nobody waits for ever. The last place of the quick lane is kept for who has had least, of those who asked
-lately, so that they find it free; and who has had less than half of what those have had who run long requests has one
-more beside them. While such a one runs, the others wait where they can.
+Within a lane the tenant with the least recent processor time goes first (half of it is forgotten every few seconds),
+and within the tenant the caller with the least. Every few turns the one that has waited longest goes first, so that
+none starves. The last place of the quick lane is reserved for the least-served of the recently active tenants, so that
+they find it free. A tenant with less than half the usage of those that run long requests gets one extra place in that
+lane. While such a request runs, the others pause where they can.
 """
 
 from __future__ import annotations
@@ -30,31 +31,33 @@ Lane = Literal["quick", "long", "work"]
 LANES: tuple[Lane, ...] = ("quick", "long", "work")
 
 _HELD_MAX = 10_000
-"""Accounts and costs that are remembered."""
+"""The accounts and costs that are remembered."""
 _RETRY_S_MAX = 60
 _LATELY_MAX = 64
-"""Tenants that are asked after when the last place is given away."""
+"""The recent tenants compared when the last place is given away."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many run and wait; what is quick. Times are in seconds."""
+    """Limits on running and waiting requests, and on quick ones. Times are in seconds."""
 
     quick: int = 2
     long: int = 1
     work: int = 4
     moved: int = 2
-    """Requests that were moved out of the quick lane while they ran: so many, beside those of the long lane."""
+    """The number of requests that may be moved out of the quick lane while running, in addition to those of the long
+    lane.
+    """
     waiting_max: int = 2000
     waiting_per_tenant_max: int = 200
     quick_s: float = 0.1
     """Processor time up to which a request is quick."""
     half_life_s: float = 5.0
-    """In which half of what somebody had is forgotten."""
+    """The time in which half of an owner's usage is forgotten."""
     lately_s: float = 10.0
-    """For which the last place of the quick lane is kept for a tenant that asked."""
+    """The time for which the last place of the quick lane is reserved for a recently active tenant."""
     oldest_every: int = 8
-    """Turns of a lane, of which one is for whoever has waited longest."""
+    """One turn of a lane in this many goes to the request that has waited longest."""
 
 
 @dataclass(eq=False, slots=True)
@@ -63,7 +66,7 @@ class Job:
 
     tenant: str
     caller: str
-    """Who asks within the tenant: a key and a user."""
+    """The caller within the tenant: a key and a user."""
     route: str
     lane: Lane = "quick"
     entered_s: float = 0.0
@@ -71,7 +74,7 @@ class Job:
     number: int = 0
     is_moved: bool = False
     is_first: bool = False
-    """Did its tenant have least when it was started, of several who asked lately?"""
+    """True if its tenant had the least usage when it started, of several recently active ones."""
 
     def runs_for(self, now_s: float) -> float:
         """Seconds since it was started."""
@@ -79,20 +82,20 @@ class Job:
 
 
 class LaneCounts(NamedTuple):
-    """A lane as it stands, and what it has done since the server began."""
+    """A lane's state, and its totals since the server began."""
 
     waiting: int
     oldest_s: float
-    """How long the oldest that waits has waited; 0 where none does."""
+    """The wait of the oldest waiting request; 0 if there is none."""
     running: int
     started: int
     waited_s: float
-    """All waits together."""
+    """The sum of all waits."""
     used_s: float
-    """Processor time."""
+    """The processor time used."""
     refused: int
     stopped: int
-    """Those that were taken out before they had begun."""
+    """Requests removed before they began."""
 
 
 @dataclass(slots=True)
@@ -106,20 +109,20 @@ class _Totals:
 
 
 def _left(passed_s: float, half_life_s: float) -> float:
-    """The share that is left after a time in which half is forgotten every so many seconds."""
+    """The share that remains after a time, for a given half-life."""
     return math.pow(2.0, -passed_s / half_life_s)
 
 
 @dataclass(slots=True)
 class _Account:
-    """What somebody has had lately."""
+    """The recent usage of one owner."""
 
     used_s: float = 0.0
     at_s: float = 0.0
     running: list[Job] = field(default_factory=list)
 
     def had(self, now_s: float, half_life_s: float) -> float:
-        """With what runs: it counts from its start, not from its end."""
+        """The usage including running requests, which count from their start."""
         kept = self.used_s * _left(now_s - self.at_s, half_life_s)
         return kept + sum(each.runs_for(now_s) for each in self.running)
 
@@ -129,7 +132,7 @@ class _Account:
 
 
 class Shares:
-    """Not thread-safe: whoever holds it takes turns."""
+    """The accounts of all lanes. Not thread-safe: callers serialize access."""
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
@@ -138,25 +141,25 @@ class Shares:
         self._moved = 0
         self._firsts = 0
         self._long_of: list[str] = []
-        """The tenants of what runs in the long lane."""
+        """The tenants of running requests in the long lane."""
         self._accounts: OrderedDict[tuple[str, str], _Account] = OrderedDict()
         self._asked_s: OrderedDict[str, float] = OrderedDict()
-        """When each tenant asked last, in that order."""
+        """The time of each tenant's last request, in that order."""
         self._costs: OrderedDict[tuple[str, str, str], tuple[float, float]] = OrderedDict()
-        """What a request took the last time, and the time before."""
+        """The last two costs of each kind of request."""
         self._waiting_of: dict[str, int] = {}
         self._totals = {lane: _Totals() for lane in LANES}
         self._number = 0
 
-    # -- coming and going -----------------------------------------------------------------------------
+    # -- entering and leaving -------------------------------------------------------------------------
 
     def expected_s(self, job: Job) -> float:
-        """What it will take, by what its like took lately."""
+        """The expected time of a job, from recent ones of its kind."""
         own = self._costs.get((job.tenant, job.caller, job.route))
         return min(self._costs.get((job.tenant, "", job.route), (0.0,)) if own is None else own)
 
     def enter(self, job: Job, now_s: float, *, lane: Lane | None = None) -> None:
-        """Let a job wait for its turn, in the lane that is named or in the one for what it will take."""
+        """Queue a job in the named lane, or in the one for its expected time."""
         limits = self.limits
         job.lane = lane or ("long" if self.expected_s(job) > limits.quick_s else "quick")
         waiting = sum(map(len, self._waiting.values()))
@@ -180,7 +183,7 @@ class Shares:
         raise error(message, details={"retry_after_s": max(1, min(_RETRY_S_MAX, round(wait_s)))})
 
     def leave(self, job: Job) -> bool:
-        """Take out a job that waits; False where it does not."""
+        """Remove a waiting job; False if it is not waiting."""
         if job not in self._waiting[job.lane]:
             return False
         self._take_out(job)
@@ -198,7 +201,7 @@ class Shares:
     # -- turns ----------------------------------------------------------------------------------------
 
     def next(self, now_s: float) -> Job | None:
-        """The job whose turn it is, which runs from now on; None where nobody waits that may run."""
+        """Start the next job and return it; None if no job may run."""
         for lane in LANES:
             job = self._choose(lane, now_s) if self._running[lane] < self._places(lane) else None
             if job is not None:
@@ -221,24 +224,25 @@ class Shares:
         return min((each for each in of_tenant if each.caller == caller), key=lambda each: each.number)
 
     def _places(self, lane: Lane) -> int:
-        """With the one of the long lane that is kept."""
+        """The places of a lane, including the reserved one of the long lane."""
         return getattr(self.limits, lane) + (lane == "long")  # type: ignore[no-any-return]
 
     def _may_have_last(self, job: Job, now_s: float) -> bool:
-        """The last place of the quick lane is for who has had least; the one beside the long lane for who has had less
-        than half of what those have had who run there."""
+        """True if the job may have a lane's last place: the least-served tenant in the quick lane; in the long lane,
+        one with less than half the usage of those running there.
+        """
         if job.lane == "quick":
             return self._is_least(job, now_s)
         twice_s = 2 * self._had(job.tenant, now_s)
         return all(tenant != job.tenant and twice_s < self._had(tenant, now_s) for tenant in self._long_of)
 
     def _is_least(self, job: Job, now_s: float) -> bool:
-        """Has its tenant had least, of those who asked lately: waiting or not?"""
+        """True if its tenant has the least usage of the recently active ones, waiting or not."""
         had_s = self._had(job.tenant, now_s)
         return all(self._had(tenant, now_s) >= had_s for tenant in self._others(job, now_s))
 
     def _others(self, job: Job, now_s: float) -> list[str]:
-        """The other tenants that asked lately; of many, the last."""
+        """The other recently active tenants, at most the last few."""
         since_s = now_s - self.limits.lately_s
         newest = islice(reversed(self._asked_s.items()), _LATELY_MAX)
         return [tenant for tenant, asked_s in newest if asked_s >= since_s and tenant != job.tenant]
@@ -248,7 +252,7 @@ class Shares:
         return 0.0 if account is None else account.had(now_s, self.limits.half_life_s)
 
     def _least(self, names: Iterable[tuple[str, str]], now_s: float) -> tuple[str, str]:
-        """Who has had least; of those who have had the same, who runs least, and then who came first."""
+        """The owner with the least usage; among equals, the one that runs least, and then the first to come."""
 
         def had(name: tuple[str, str]) -> tuple[float, int]:
             account = self._account(name)
@@ -271,8 +275,7 @@ class Shares:
             account.running.append(job)
 
     def move(self, job: Job, used_s: float) -> bool:
-        """A quick job that has taken more than a quick one may gives its place up and runs on; False where it may not,
-        for too many have."""
+        """Move a quick job that has used too much to the long lane while it runs on; False if too many have moved."""
         if job.lane != "quick" or job.started_s is None or self._moved >= self.limits.moved:
             return False
         self._learn(job, used_s)
@@ -283,7 +286,7 @@ class Shares:
         return True
 
     def finish(self, job: Job, used_s: float, now_s: float) -> None:
-        """A job has run, for so much of the processor."""
+        """Account for a finished job and its processor time."""
         self._totals[job.lane].used_s += used_s
         self._firsts -= job.is_first
         if job.lane == "long":
@@ -299,7 +302,7 @@ class Shares:
             self._learn(job, used_s)
 
     def _learn(self, job: Job, used_s: float) -> None:
-        """Remember what it took, in the place of what was said of it when it was moved."""
+        """Remember the cost of a job, replacing the estimate from when it was moved."""
         for caller in (job.caller, ""):
             name = (job.tenant, caller, job.route)
             last, before = self._costs.pop(name, (0.0, 0.0))
@@ -326,16 +329,16 @@ class Shares:
 
     @property
     def rank(self) -> int:
-        """Of what runs, the rank that goes before all others: see `rank_of`."""
+        """The highest priority among the running jobs: see `rank_of`."""
         return 0 if self._firsts else 1 if self._running["quick"] else 2
 
     @staticmethod
     def rank_of(job: Job) -> int:
-        """0 for who has had least, 1 for the quick, 2 for the rest: who runs waits for those of a lower one."""
+        """0 for the least-served, 1 for quick, 2 for the rest: a running job pauses for those of a lower rank."""
         return 0 if job.is_first else 1 if job.lane == "quick" else 2
 
     def counts(self, now_s: float) -> dict[Lane, LaneCounts]:
-        """Each lane as it stands."""
+        """The state of each lane."""
         counted: dict[Lane, LaneCounts] = {}
         for lane in LANES:
             totals = self._totals[lane]

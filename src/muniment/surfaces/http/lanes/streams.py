@@ -1,4 +1,4 @@
-"""A long answer, part by part: each part is made when it is wanted, in a lane, and none after its reader has gone."""
+"""A long answer, part by part: each part is made on demand, in a lane, and none after its reader has gone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["parts_of"]
 
 
 class _Parts:
-    """An iterator that is asked by one thread at a time, and closed by whoever comes last."""
+    """An iterator read by one thread at a time, and closed by the last user."""
 
     def __init__(self, parts: Iterator[bytes]) -> None:
         self._parts = parts
@@ -22,7 +22,7 @@ class _Parts:
         self._is_ended = False
 
     def next(self) -> bytes:
-        """The next part; nothing after the last."""
+        """The next part; empty after the last."""
         with self._lock:
             try:
                 return b"" if self._is_ended else next(self._parts, b"")
@@ -44,8 +44,9 @@ class _Parts:
 
 
 async def parts_of(lanes: Lanes, who: Who, parts: Iterator[bytes], **how: Any) -> AsyncIterator[bytes]:
-    """The parts of an answer that has begun; `how` is what `Lanes.run` is told of each. What goes wrong is the last
-    line, `{"problem": …}`."""
+    """The parts of an answer that has begun; `how` is passed to `Lanes.run` for each. An error is the last line,
+    `{"problem": …}`.
+    """
     held = _Parts(parts)
     try:
         while True:

@@ -1,9 +1,9 @@
-"""Runs inside a sandbox: hands connections to 127.0.0.1 over to the proxy's socket, while the command runs.
+"""Run inside a sandbox: forward connections on 127.0.0.1 to the proxy's socket while the command runs.
 
     python3 forward.py PORT SOCKET COMMAND...
 
-The namespace has no interface but loopback; this socket is the only way out, and who listens at its other end
-decides. Takes the command's exit code, or 128 and its signal.
+The namespace has no interface but loopback; this socket is the only way out, and the proxy at its other end decides.
+Exits with the command's exit code, or 128 plus its signal.
 """
 
 import os

@@ -1,16 +1,14 @@
-"""Runs pytest on a suite in a sandbox and reports, over a pipe, which tests there are and what came of each.
+"""Run pytest on a suite in a sandbox, and report the tests and their results over a pipe.
 
     judge.main([JOB, RESULTS, SOURCE, SINK])
 
 JOB is a file, read and removed first. `outside`: nothing of the output is here, and its modules are stubs whose
-functions run in a sandbox of their own, asked over SOURCE and SINK. `inside`: the output lies beside the suite and runs
-in this process, which it can then change as it likes. `collect`: only the tests are counted. The tests are counted, in
-a process of their own, before anything of the code is asked; RESULTS has one line, written at the very end, with the
-nonce of the job.
+functions run in another sandbox, called over SOURCE and SINK. `inside`: the output is next to the suite and runs in
+this process, which it can then change at will. `collect`: only count the tests. The tests are counted, in a separate
+process, before anything of the code is called; RESULTS gets one line, at the very end, with the nonce of the job.
 
-From outside, the code's functions take and give plain values, and raise exceptions. Whatever else a test wants of the
-code (an object of a class of its own, a function handed over, a patch) is a *doubt*, and a suite with one is not
-decided here.
+From outside, the code's functions take and return plain values and raise exceptions. Any other use of the code in a
+test (an instance of its classes, a callback, a patch) is a *doubt*, and a suite with one is not decided here.
 """
 
 import builtins
@@ -36,9 +34,9 @@ def main(given: list[str]) -> None:
     with open(job_path, encoding="utf-8") as file:
         job: dict[str, Any] = json.load(file)
     os.unlink(job_path)
-    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # what happens to be installed is no part of the test
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # plugins that happen to be installed are not part of the test
     for name in ("judge", "wire"):
-        sys.modules.pop(name, None)  # suite and output may have modules of these names
+        sys.modules.pop(name, None)  # suite and output may have modules with these names
     sys.path[0] = os.getcwd()  # as `python -m pytest` does
     args = list(job["args"])
     report: dict[str, Any] = {"nonce": job["nonce"], "expected": job.get("expected")}
@@ -60,7 +58,7 @@ def main(given: list[str]) -> None:
 
 
 def collect(args: list[str]) -> list[str] | None:
-    """The ids of the tests as they are without the code, counted in a process of their own; None where that fails."""
+    """Ids of the tests without the code, counted in a separate process; None if that fails."""
     source, sink = os.pipe()
     child = os.fork()
     if child == 0:
@@ -90,7 +88,7 @@ class Reporter:
         self.results: dict[str, str] = {}
         self.doubts: list[str] = []
         self.broken = False
-        """Something could not be collected."""
+        """True if something could not be collected."""
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         self.collected = [item.nodeid for item in session.items]
@@ -124,7 +122,7 @@ class Remote:
         self._classes: dict[str, type] = {}
         self.doubts: dict[str, None] = {}
         self.calls = 0
-        """How often the code was asked for something."""
+        """Number of requests to the code."""
 
     def refuse(self, why: str) -> NoReturn:
         self.doubts.setdefault(why)
@@ -143,7 +141,7 @@ class Remote:
         return self._class(answer["exception"]) if "exception" in answer else decode(answer["ok"])
 
     def call(self, module: str, path: tuple[str, ...], args: Sequence[Any], named: dict[str, Any]) -> Any:
-        """Call a function of the code. What it did to lists and mappings is done to those of the test as well."""
+        """Call a function of the code, and copy its changes to list and mapping arguments into the test's own."""
         handed = [*args, *named.values()]
         try:
             asked = {"args": [encode(each) for each in args], "kwargs": [[k, encode(v)] for k, v in named.items()]}
@@ -190,7 +188,7 @@ class Remote:
         return made
 
     def _class(self, given: Any) -> type:
-        """An exception class of Python, or one of the code's: made anew, without a line of the code."""
+        """An exception class of Python, or a copy of one of the code's, made without running any of its code."""
         if isinstance(given, str):
             found = getattr(builtins, given, None)
             return found if isinstance(found, type) and issubclass(found, BaseException) else Exception
@@ -206,7 +204,7 @@ def _keep_args(error: BaseException, *args: Any, **_named: Any) -> None:
 
 
 class Callable:
-    """A function or class of the code. Calling it runs it over there."""
+    """A function or class of the code. Calls run on the other side."""
 
     __slots__ = ("__name__", "_module", "_path", "_remote")
 
@@ -232,7 +230,7 @@ class Callable:
 
 
 class ModuleStub(ModuleType):
-    """A module of the code: its names are asked for over there."""
+    """A module of the code, whose names are looked up on the other side."""
 
     def __getattr__(self, name: str) -> Any:
         remote: Remote | None = self.__dict__.get("_remote_code")
@@ -250,7 +248,7 @@ class ModuleStub(ModuleType):
 
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds modules of the code by the names that its files have, before anything of the same name is looked for."""
+    """Finds modules of the code by file name, before any others with the same name."""
 
     def __init__(self, remote: Remote, names: Sequence[str]) -> None:
         self._remote, self._names = remote, frozenset(names)
@@ -273,7 +271,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 class Blank:
-    """Something of the code while tests are counted without it: it can be named and called, and does nothing."""
+    """Stands in for names of the code while tests are counted: it has attributes, can be called, and does nothing."""
 
     def __init__(self, name: str) -> None:
         self.__name__ = name
@@ -299,7 +297,7 @@ class BlankModule(ModuleType):
 
 
 class Blanks(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Takes any module that is nowhere to be found for one of the code's."""
+    """Takes any module that cannot be found as one of the code's."""
 
     def find_spec(self, fullname: str, _path: Any = None, _target: Any = None) -> Any:
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
@@ -315,7 +313,7 @@ class Blanks(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def _refresh(old: Any, new: Any) -> None:
-    """Make what the test holds what the code made of it, and keep what is inside where it is."""
+    """Update the test's object in place to the code's version, keeping nested objects."""
     if type(old) is not type(new):
         return
     if isinstance(old, list):

@@ -1,8 +1,8 @@
-"""Runs in the sandbox of the code under test: calls what the judge names, and answers with plain values.
+"""Run in the sandbox of the code under test: make the calls that the judge requests, and return plain values.
 
     serve.main([SOURCE, SINK, ROOT...])
 
-The code shares this process and may answer what it likes. The judge takes an answer as a value to look at, never as a
+The code shares this process and can answer anything. The judge treats an answer as a value to check, never as a
 verdict.
 """
 
@@ -21,10 +21,10 @@ _BASES_MAX = 20
 
 
 def main(given: list[str]) -> None:
-    """Serve until the judge is gone. Modules are looked for in the roots first, as they would be beside the tests."""
+    """Serve until the judge is gone. Modules are looked up in the roots first, as they would be next to the tests."""
     source, sink, *roots = given
     for name in ("serve", "wire"):
-        sys.modules.pop(name, None)  # the output may have modules of these names
+        sys.modules.pop(name, None)  # the output may have modules with these names
     sys.path[:1] = roots
     link = Link(int(source), int(sink))
     try:
@@ -43,7 +43,7 @@ def main(given: list[str]) -> None:
 
 
 class Caught:
-    """Keeps what the code raises, whatever it is: that is an answer to the test. `Broken` goes on."""
+    """Catches anything the code raises, as that is a result for the test. `Broken` is not caught."""
 
     error: BaseException | None = None
 
@@ -70,7 +70,7 @@ def _import(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def _names(asked: dict[str, Any]) -> dict[str, Any]:
-    """What `import *` takes of a module, as far as it can cross."""
+    """Names `import *` takes from a module, as far as they can cross."""
     module = sys.modules[asked["module"]]
     names: list[str] = []
     for name in getattr(module, "__all__", None) or [each for each in vars(module) if not each.startswith("_")]:
@@ -81,7 +81,7 @@ def _names(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def _get(asked: dict[str, Any]) -> dict[str, Any]:
-    """What a module has by a name: a plain value, an exception class, or something that can be called."""
+    """Look up a name in a module: a plain value, an exception class, or a callable."""
     value = _found(asked)
     if isinstance(value, type) and issubclass(value, BaseException):
         return {"exception": _class_of(value)}
@@ -91,7 +91,7 @@ def _get(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def _call(asked: dict[str, Any]) -> dict[str, Any]:
-    """Call it. What it did to the lists and mappings that it was given goes back with the answer."""
+    """Make a call. Changes to list and mapping arguments are returned with the result."""
     args = [decode(each) for each in asked["args"]]
     named = {name: decode(each) for name, each in asked["kwargs"]}
     handed = [*args, *named.values()]
@@ -123,7 +123,7 @@ def _raised(error: BaseException) -> dict[str, Any]:
 
 
 def _class_of(kind: type, depth: int = 0) -> Any:
-    """An exception class: Python's own by its name, one of the code by its name and bases."""
+    """Describe an exception class: Python's own by name, one of the code's by name and bases."""
     if getattr(builtins, kind.__name__, None) is kind or depth > _BASES_MAX:
         return kind.__name__
     return [f"{kind.__module__}.{kind.__qualname__}", [_class_of(base, depth + 1) for base in kind.__bases__]]

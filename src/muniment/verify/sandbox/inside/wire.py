@@ -1,8 +1,8 @@
 """Messages and plain values between the judge and the code under test, over two pipes.
 
-A value that crosses is plain: exactly one of Python's own types, not a class derived from one. Nothing else crosses, so
-no operator of the judge ever meets an object of the code: no `__eq__`, no `__hash__`, no `__reduce__` of its own. A
-message is four bytes of length and JSON.
+A value that crosses is exactly one of Python's own types, not a subclass. Nothing else crosses, so no operator of the
+judge ever meets an object of the code: no `__eq__`, `__hash__` or `__reduce__` of its own. A message is JSON after a
+four-byte length.
 """
 
 import datetime
@@ -18,21 +18,21 @@ from pathlib import PosixPath
 from typing import Any
 
 DEPTH_MAX = 100
-"""Values within values."""
+"""Maximum nesting of values."""
 MESSAGE_BYTES_MAX = 16 << 20
 _EXACT_MAX = 1 << 53
 
 
 class NotPlain(Exception):
-    """A value cannot cross."""
+    """Raised if a value cannot cross."""
 
 
 class Broken(BaseException):
-    """The other side is gone, or its messages make no sense. Not an Exception, so that no test catches it by chance."""
+    """The other side is gone, or its messages are invalid. Not an Exception, so that no test catches it by chance."""
 
 
 class Link:
-    """One end: messages are sent and received whole."""
+    """One end of the link: messages are sent and received whole."""
 
     def __init__(self, source: int, sink: int) -> None:
         self._source, self._sink = source, sink
@@ -74,7 +74,7 @@ class Link:
 
 
 def encode(value: Any, depth: int = 0) -> Any:
-    """A plain value as JSON; raises `NotPlain` for any other."""
+    """Encode a plain value as JSON; raise `NotPlain` for any other."""
     if depth > DEPTH_MAX:
         raise NotPlain("values too deep within values")
     kind = type(value)
@@ -95,7 +95,7 @@ def encode(value: Any, depth: int = 0) -> Any:
 
 
 def decode(given: Any, depth: int = 0) -> Any:
-    """The value; raises `Broken` for what is none."""
+    """Decode a value; raise `Broken` if it is invalid."""
     if depth > DEPTH_MAX + 1:
         raise Broken("values too deep within values")
     if given is None or isinstance(given, bool | str | int | float):
