@@ -12,6 +12,7 @@ import pytest
 
 from muniment.memory.gate import HEADS, SentenceScores, score_sentences
 from muniment.memory.profile import LASTING_MIN
+from muniment.memory.statements import OWN_MIN
 
 sys.path.append(str(Path(__file__).parents[3] / "tools"))
 
@@ -259,3 +260,58 @@ def test_plain_statements_are_above_the_bar_of_packets() -> None:
     assert not fitted.intersection(each.casefold() for each in PLAIN)
     scores = {text: max(score_sentences([text])[0][:2]) for text in PLAIN}
     assert {text: score for text, score in scores.items() if score < LASTING_MIN} == {}
+
+
+REVOCATIONS = (
+    "I changed my mind, Celsius please.",
+    "Forget about rhyming, talk normally.",
+    "You can drop the metric conversion now.",
+    "I don't need reminders any more.",
+    "Du brauchst mich nicht mehr zu siezen.",
+    "Tu n'es plus obligé de répondre en anglais.",
+    "Ya no hace falta que respondas en inglés.",
+    "Não precisa mais responder em inglês.",
+    "Non serve più che rispondi in inglese.",
+    "Vergeet die limiet, leg het rustig uit.",
+    "不用再用英文回答了。",
+    "もう英語で答えなくていいです。",
+    "이제 영어로 대답하지 않아도 돼요.",
+)
+EVERYDAY = (
+    "The tram was late again today.",
+    "We took the ferry instead of the bridge.",
+    "The neighbours' dog barked again all night.",
+    "The dentist was running late as usual.",
+    "Heute war die U-Bahn schon wieder voll.",
+    "Le métro était encore bondé.",
+    "El metro iba lleno otra vez.",
+    "O metrô lotou de novo.",
+    "地铁今天又挤满了人。",
+    "今朝も電車がまた遅れた。",
+    "기차가 오늘 또 늦었어요.",
+)
+PASTED = (
+    "Can you expand on the following content: We love our customers.",
+    "Please elaborate on this passage:",
+    "Rewrite the sentence: I never drink coffee.",
+    "We are committed to providing excellent service.",
+    "Kannst du die folgenden Zeilen kürzen?",
+    "¿Puedes ampliar este párrafo?",
+    "请润色下面这段文字：",
+    "次の段落を直してください：",
+    "다음 단락을 고쳐 주세요:",
+)
+
+
+def test_revocations_differ_from_what_merely_happened_again() -> None:
+    fitted = {each.text.casefold() for each in fit_gate.read_sentences()}
+    assert not fitted.intersection(each.casefold() for each in (*REVOCATIONS, *EVERYDAY, *PASTED))
+    revoking = {text: score_sentences([text])[0].correction for text in REVOCATIONS}
+    assert {text: score for text, score in revoking.items() if score < 160} == {}
+    happening = {text: score_sentences([text])[0].correction for text in EVERYDAY}
+    assert {text: score for text, score in happening.items() if score > 90} == {}
+
+
+def test_a_text_to_work_on_is_not_the_speakers_own() -> None:
+    own = {text: score_sentences([text])[0].own for text in PASTED}
+    assert {text: score for text, score in own.items() if score >= OWN_MIN} == {}

@@ -122,7 +122,48 @@ REVOKED = [
     ("以后都用英文回答我。", "算了，还是用中文吧。"),
     ("앞으로는 항상 영어로 대답해 줘.", "아니야, 다시 한국어로 해 줘."),
     ("これからは必ず敬語で話してください。", "やっぱりいい、普通に話して。"),
+    ("Always give me temperatures in Fahrenheit.", "I changed my mind, Celsius please."),
+    ("From now on call me Captain.", "Forget the Captain thing, just use my name."),
+    ("Never write me more than fifty words.", "Never mind that limit, take the space you need."),
+    ("Always talk to me like a pirate.", "Forget about the pirate voice."),
+    ("Antworte immer mit höchstens drei Sätzen.", "Das mit der Wortgrenze ist erledigt."),
+    ("Siez mich bitte immer.", "Du brauchst mich nicht mehr zu siezen."),
+    ("Ne dépasse jamais trois lignes.", "Oublie la limite, développe autant que tu veux."),
+    ("A partir de ahora trátame siempre de usted.", "Olvídalo, tutéame otra vez."),
+    ("Nunca escrevas mais de três linhas.", "Esquece o limite, explica com calma."),
+    ("D'ora in poi parla sempre come un pirata.", "Non devi più parlare come un pirata."),
+    ("Schrijf nooit meer dan drie regels.", "Vergeet die limiet, leg het rustig uit."),
+    ("以后回答都不要超过五十个字。", "字数限制不用管了，慢慢说。"),
 ]
+
+PLEASANTRIES = [
+    ("Hello, AI companion, nice to meet you.", "Thank you for your suggestions, I will give them a try."),
+    ("Hey buddy, how have you been?", "Have a good evening and thank you once more."),
+    ("Hallo KI, nett dich kennenzulernen.", "Danke für den Vorschlag, das werde ich ausprobieren."),
+    ("Salut l'IA, contente de te parler.", "Merci pour la suggestion, je vais l'essayer."),
+    ("Hola, robot, qué gusto saludarte.", "Gracias por la sugerencia, la voy a probar."),
+    ("Olá, IA, é um prazer te conhecer.", "Obrigado pela sugestão, vou testar."),
+    ("Ciao, sono felice di conoscerti.", "Grazie del suggerimento, lo proverò."),
+    ("Hallo, aangenaam kennis te maken.", "Bedankt voor de suggestie, ik zal het proberen."),
+    ("你好，AI伙伴，见到你很开心。", "谢谢你的提议，我回去试试。"),
+    ("こんにちは、AIさん、お会いできて光栄です。", "提案をありがとう、やってみるね。"),
+    ("안녕하세요, AI 친구, 만나서 반갑습니다.", "제안해 줘서 고마워요, 시도해 볼게요."),
+]
+
+
+@pytest.mark.parametrize(("greeting", "thanks"), PLEASANTRIES)
+def test_greetings_and_thanks_never_lead_a_packet(greeting: str, thanks: str) -> None:
+    with muniment.open(":memory:") as mem:
+        mem.run(user_id="ana", session_id="hello").observe("user", greeting, ts="2026-02-01T10:00:00Z")
+        mem.run(user_id="ana", session_id="bye").observe("user", thanks, ts="2026-02-02T10:00:00Z")
+        filled(mem, chatter=4)
+        for purpose in ("planner", "tool", "responder"):
+            for query in TASKS:
+                text = built(mem, purpose, query, 512).text
+                led = text.partition("## About the user")[2].partition("\n## ")[0]
+                assert ALLERGY in led
+                assert greeting not in led, text
+                assert thanks not in led, text
 
 
 @pytest.mark.parametrize("tokens", [256, 512, 1024])
